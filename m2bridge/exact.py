@@ -1,0 +1,278 @@
+"""Exact linear algebra and substitution on python-flint: ranks, linear relations, vanishing, symmetries."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import flint
+from sympy.polys.domains.domain import Domain
+from sympy.polys.rings import PolyElement
+
+from m2bridge.fields import element, to_fraction
+from m2bridge.parametrization import Parametrization, VectorField
+from m2bridge.polynomials import evaluate_exactly, fraction_point
+
+RANK_PRIMES = (2147483647, 2147483629, 2147483587, 2147483579, 2147483563, 2147483549)
+"""The largest primes below 2^31: products of two residues fit a machine word."""
+
+
+# --- matrices ------------------------------------------------------------------------------------------
+
+
+def matrix_rank(rows: Sequence[Sequence[Any]], field: Domain) -> int:
+    """Return the rank of a matrix of elements of QQ or GF(p)."""
+    if not rows or not rows[0]:
+        return 0
+    return int(_flint_matrix(rows, field).rank())
+
+
+def _flint_matrix(rows: Sequence[Sequence[Any]], field: Domain) -> Any:
+    characteristic = field.characteristic()
+    entries = [to_fraction(entry) for row in rows for entry in row]
+    if characteristic:
+        return flint.nmod_mat(len(rows), len(rows[0]), [int(entry) % characteristic for entry in entries], characteristic)
+    return flint.fmpq_mat(
+        len(rows), len(rows[0]), [flint.fmpq(entry.numerator, entry.denominator) for entry in entries]
+    )
+
+
+@dataclass(frozen=True)
+class LinearReduction:
+    """Which coordinates of a map are linearly independent of the others and of 1, and how the rest depend.
+
+    Attributes
+    ----------
+    kept
+        Indices of coordinates that are linearly independent modulo constants, in order.
+    dependent
+        For each other index i: coefficients (c_0, {k: c_k}) with f_i = c_0 + sum of c_k f_k over kept k.
+    """
+
+    kept: tuple[int, ...]
+    dependent: dict[int, tuple[Fraction, dict[int, Fraction]]]
+
+
+def linear_reduction(parametrization: Parametrization) -> LinearReduction:
+    """Return all affine-linear relations among the coordinates (relations among parameters are not used).
+
+    Coordinates with few terms are kept first, since they make elimination cheaper. Constant, zero, repeated
+    and proportional coordinates are special cases. Exact over the ground field.
+    """
+    coordinates = parametrization.coordinates
+    constant = (0,) * parametrization.n_parameters
+    by_size = sorted(range(len(coordinates)), key=lambda i: (len(coordinates[i]), i))
+    monomials = sorted({m for f in coordinates for m in f if m != constant})
+    index = {m: row for row, m in enumerate(monomials)}
+    if not monomials:
+        return LinearReduction((), {i: (_constant_term(f), {}) for i, f in enumerate(coordinates)})
+    zero = parametrization.field.zero
+    columns = [[zero] * len(coordinates) for _ in monomials]
+    for column, i in enumerate(by_size):
+        for monomial, coefficient in coordinates[i].items():
+            if monomial != constant:
+                columns[index[monomial]][column] = coefficient
+    # In the reduced row echelon form, the pivot columns are the first independent ones and each other
+    # column holds its coefficients in them.
+    reduced, rank = _flint_matrix(columns, parametrization.field).rref()
+    pivots: list[int] = []
+    for row in range(rank):
+        column = pivots[-1] + 1 if pivots else 0
+        while not reduced[row, column]:
+            column += 1
+        pivots.append(column)
+    dependent: dict[int, tuple[Fraction, dict[int, Fraction]]] = {}
+    for column, i in enumerate(by_size):
+        if column in pivots:
+            continue
+        combination = {
+            by_size[pivots[row]]: to_fraction(reduced[row, column]) for row in range(rank) if reduced[row, column]
+        }
+        rest = coordinates[i]
+        for k, c in combination.items():
+            rest = rest - coordinates[k].mul_ground(element(parametrization.field, c))
+        dependent[i] = (_constant_term(rest), combination)
+    return LinearReduction(tuple(sorted(by_size[column] for column in pivots)), dict(sorted(dependent.items())))
+
+
+def _constant_term(polynomial: PolyElement) -> Fraction:
+    return to_fraction(polynomial.coeff(1))
+
+
+# --- the Jacobian of a map -----------------------------------------------------------------------------
+
+
+def jacobian_rank_at(parametrization: Parametrization, point: Sequence[Fraction]) -> int:
+    """Return the rank, over the ground field, of the Jacobian at one point of parameter space.
+
+    It is a lower bound for the dimension of the closure of the image, never more.
+    """
+    values = fraction_point(point, parametrization.field)
+    rows = [
+        [evaluate_exactly(f.diff(x), values) for x in parametrization.ring.gens] for f in parametrization.coordinates
+    ]
+    return matrix_rank(rows, parametrization.field)
+
+
+@dataclass(frozen=True)
+class RankSample:
+    """Rank of a Jacobian at one random point: the prime modulo which it was taken, and the degree of the
+    extension of GF(prime) that the point has coordinates in.
+    """
+
+    prime: int
+    extension_degree: int
+    rank: int
+
+
+def generic_rank_samples(parametrization: Parametrization, seed: int = 0, samples: int = 2) -> tuple[RankSample, ...]:
+    """Return ranks of the Jacobian at random points, each modulo another 31-bit prime.
+
+    Over QQ each is a lower bound for the generic rank, which is the dimension of the closure: a minor that
+    is nonzero modulo p is nonzero. Over GF(p) the points have coordinates in an extension with more than
+    2^40 elements; the generic rank can there be below the dimension (inseparable maps).
+    """
+    rng = random.Random(seed)  # noqa: S311 - random points, not secrets
+    if parametrization.field.characteristic():
+        return tuple(_rank_in_extension(parametrization, rng) for _ in range(samples))
+    denominators = {
+        to_fraction(c).denominator for f in parametrization.coordinates for c in f.values()
+    }
+    primes = [p for p in RANK_PRIMES if all(d % p for d in denominators)]
+    return tuple(_rank_modulo(parametrization, prime, rng) for prime in primes[:samples])
+
+
+def _rank_modulo(parametrization: Parametrization, prime: int, rng: random.Random) -> RankSample:
+    point = [rng.randrange(1, prime) for _ in range(parametrization.n_parameters)]
+    entries: list[int] = []
+    for f in parametrization.coordinates:
+        gradient = [0] * parametrization.n_parameters
+        for monomial, coefficient in f.items():
+            number = to_fraction(coefficient)
+            value = number.numerator * pow(number.denominator, -1, prime) % prime
+            for i, e in enumerate(monomial):
+                if e:
+                    value = value * pow(point[i], e, prime) % prime
+            for i, e in enumerate(monomial):
+                if e:
+                    gradient[i] = (gradient[i] + value * e * pow(point[i], -1, prime)) % prime
+        entries.extend(gradient)
+    if not parametrization.n_parameters:
+        return RankSample(prime, 1, 0)
+    matrix = flint.nmod_mat(parametrization.n_coordinates, parametrization.n_parameters, entries, prime)
+    return RankSample(prime, 1, int(matrix.rank()))
+
+
+def _rank_in_extension(parametrization: Parametrization, rng: random.Random) -> RankSample:
+    characteristic = parametrization.field.characteristic()
+    degree = 1
+    while characteristic**degree < 2**40:
+        degree += 1
+    context = flint.fq_default_ctx(characteristic, degree)
+    point = [
+        context([rng.randrange(characteristic) for _ in range(degree)]) for _ in range(parametrization.n_parameters)
+    ]
+    rows = []
+    for f in parametrization.coordinates:
+        gradient = []
+        for x in parametrization.ring.gens:
+            total = context.zero()
+            for monomial, coefficient in f.diff(x).items():
+                term = context(int(coefficient) % characteristic)
+                for value, e in zip(point, monomial, strict=True):
+                    term = term * value**e
+                total = total + term
+            gradient.append(total)
+        rows.append(gradient)
+    return RankSample(characteristic, degree, _rank_by_elimination(rows))
+
+
+def _rank_by_elimination(rows: list[list[Any]]) -> int:
+    """Gaussian elimination over any field (python-flint has no matrices over extensions)."""
+    rank = 0
+    for column in range(len(rows[0]) if rows else 0):
+        pivot = next((r for r in range(rank, len(rows)) if rows[r][column] != 0), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        for r in range(rank + 1, len(rows)):
+            if rows[r][column] != 0:
+                factor = rows[r][column] / rows[rank][column]
+                rows[r] = [a - factor * b for a, b in zip(rows[r], rows[rank], strict=True)]
+        rank += 1
+    return rank
+
+
+# --- substitution --------------------------------------------------------------------------------------
+
+
+def _flint_context(names: int, field: Domain) -> Any:
+    labels = tuple(f"w{i}" for i in range(names))
+    characteristic = field.characteristic()
+    if characteristic:
+        return flint.nmod_mpoly_ctx.get(labels, modulus=characteristic)
+    return flint.fmpq_mpoly_ctx.get(labels)
+
+
+def _to_flint(polynomial: PolyElement, context: Any) -> Any:
+    if polynomial.ring.domain.characteristic():
+        modulus = polynomial.ring.domain.characteristic()
+        return context.from_dict({m: int(c) % modulus for m, c in polynomial.items()})
+    terms = {}
+    for monomial, coefficient in polynomial.items():
+        number = to_fraction(coefficient)
+        terms[monomial] = flint.fmpq(number.numerator, number.denominator)
+    return context.from_dict(terms)
+
+
+def vanishing(parametrization: Parametrization, equations: Sequence[PolyElement]) -> list[bool]:
+    """Say of each polynomial in the coordinates whether it vanishes identically on the image.
+
+    Exact substitution over the ground field, so a True is a proof. The map must have no relations.
+    """
+    parametrization.require_no_relations("substitution of the map into its equations")
+    source = _flint_context(parametrization.n_parameters, parametrization.field)
+    target = _flint_context(parametrization.n_coordinates, parametrization.field)
+    images = [_to_flint(f, source) for f in parametrization.coordinates]
+    return [not _to_flint(equation, target).compose(*images, ctx=source) for equation in equations]
+
+
+def constant_along(parametrization: Parametrization, vector_field: VectorField) -> bool:
+    """Say whether the derivative of each coordinate along a vector field is identically zero (a proof)."""
+    for f in parametrization.coordinates:
+        derivative = parametrization.ring.zero
+        for x, component in zip(parametrization.ring.gens, vector_field, strict=True):
+            if component:
+                derivative = derivative + f.diff(x) * component
+        if derivative:
+            return False
+    return True
+
+
+def symmetry_rank(parametrization: Parametrization, seed: int = 0) -> int:
+    """Return a number k of verified vector fields, independent at a point, along which the map is constant.
+
+    Then the dimension of the closure is at most n - k in characteristic 0: proved, since each field is
+    verified identically and independence at one point modulo a prime implies generic independence.
+    """
+    fields = [field for field in parametrization.vector_fields if constant_along(parametrization, field)]
+    if not fields or parametrization.field.characteristic():
+        return 0
+    rng = random.Random(seed)  # noqa: S311 - random points, not secrets
+    prime = RANK_PRIMES[0]
+    point = [rng.randrange(1, prime) for _ in range(parametrization.n_parameters)]
+    entries: list[int] = []
+    for field in fields:
+        for component in field:
+            value = 0
+            for monomial, coefficient in component.items():
+                number = to_fraction(coefficient)
+                term = number.numerator * pow(number.denominator, -1, prime)
+                for x, e in zip(point, monomial, strict=True):
+                    term = term * pow(x, e, prime) % prime
+                value = (value + term) % prime
+            entries.append(value)
+    return int(flint.nmod_mat(len(fields), parametrization.n_parameters, entries, prime).rank())

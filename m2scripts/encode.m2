@@ -1,0 +1,57 @@
+-- Encoding of exact values as JSON. Polynomials leave as exponent vectors and decimal coefficients, since
+-- printing them takes Macaulay2 twenty times as long; integers of any size leave as decimal strings.
+
+m2bRaw = new Type of BasicList; -- JSON text that is already encoded
+
+-- Nested lists of small integers.
+m2bIntegers = L -> new m2bRaw from {replace("\\}", "]", replace("\\{", "[", toString L))};
+
+m2bPolynomial = f -> (
+    terms := listForm f;
+    new m2bRaw from {concatenate(
+        "{\"exponents\":", (m2bIntegers apply(terms, first))#0,
+        ",\"coefficients\":[", demark(",", apply(terms, t -> concatenate("\"", toString t#1, "\""))), "]}")}
+    );
+
+m2bPolynomials = L -> apply(toList L, m2bPolynomial);
+
+m2bJson = v -> (
+    if instance(v, m2bRaw) then v#0
+    else if v === null then "null"
+    else if instance(v, Boolean) or instance(v, ZZ) then toString v
+    else if instance(v, String) and not match("[^ -!#-\\[\\]-~]", v) then concatenate("\"", v, "\"")
+    else if instance(v, VisibleList) then concatenate("[", demark(",", apply(toList v, m2bJson)), "]")
+    else if instance(v, HashTable) then concatenate("{",
+        demark(",", apply(sort keys v, k -> concatenate("\"", k, "\":", m2bJson v#k))), "}")
+    else error("no JSON for a value of class ", toString class v)
+    );
+
+-- The peak resident memory in kilobytes, where the system tells.
+m2bPeak = () -> (
+    if not fileExists "/proc/self/status" then return null;
+    found := select("VmHWM:[^0-9]*([0-9]+)", "\\1", get "/proc/self/status");
+    if #found == 0 then null else value found#0
+    );
+
+-- The result is written aside and renamed, so that the file is whole or absent.
+m2bWrite = compute -> (
+    start := cpuTime();
+    result := compute();
+    document := m2bJson hashTable {
+        "format" => "m2bridge-document/1",
+        "operation" => m2bOperation,
+        "key" => m2bKey,
+        "macaulay2" => version#"VERSION",
+        "seed" => m2bSeed,
+        "cpu_microseconds" => round(1000000 * (cpuTime() - start)),
+        "peak_kilobytes" => m2bPeak(),
+        "result" => result
+        };
+    file := if instance(m2bResultFile, String) then m2bResultFile
+        else if #scriptCommandLine > 1 then scriptCommandLine#1;
+    if file === null then print document else (
+        part := concatenate(file, ".", toString processID(), ".part");
+        part << document << endl << close;
+        moveFile(part, file);
+        );
+    );

@@ -1,0 +1,8 @@
+-- ${ title }
+--% for line in remarks
+-- ${ line }
+--% endfor
+--
+-- Run it by hand:  M2 --script script.m2 result.json
+-- (without the file name the result is printed). The key below is the SHA-256 of this file with nothing
+-- between the quotes of the key line; it is copied into the result.
