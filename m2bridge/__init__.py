@@ -29,7 +29,50 @@ from m2bridge.job import Job, JobFolder, Limits, Outcome, Status
 from m2bridge.engines import Engine, ScriptEngine
 from m2bridge.macaulay2 import Macaulay2, find_macaulay2
 from m2bridge.dimension import DimensionReport, deep_dimension, dimension
+from m2bridge.study import Study, study
 from m2bridge.evidence import Evidence
 from m2bridge.errors import M2BridgeError
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "ComputeFibre",
+    "ComputeGroebnerBasis",
+    "ComputeIdealMembership",
+    "ComputeJacobianRank",
+    "ComputeSingularLocus",
+    "ComputeTangentSpace",
+    "ComputeZariskiClosure",
+    "DeepLightning",
+    "DimensionReport",
+    "Engine",
+    "Evidence",
+    "Fibre",
+    "GroebnerBasis",
+    "Ideal",
+    "IdealMembership",
+    "JacobianRank",
+    "Job",
+    "JobFolder",
+    "LightningAttention",
+    "Limits",
+    "M2BridgeError",
+    "Macaulay2",
+    "Orbit",
+    "Outcome",
+    "Parametrization",
+    "ScriptEngine",
+    "SingularLocus",
+    "Status",
+    "Study",
+    "TangentSpace",
+    "TangentSpaces",
+    "ZariskiClosure",
+    "compute",
+    "deep_dimension",
+    "dimension",
+    "find_macaulay2",
+    "read_ideal",
+    "read_map",
+    "study",
+]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from m2bridge import exact, numeric
+from m2bridge import numeric
 from m2bridge.compare import Comparison, compare_dimensions
 from m2bridge.engines import Engine
 from m2bridge.evidence import Evidence
+from m2bridge.exact import RankSample, generic_rank_samples, jacobian_rank_at, linear_reduction, symmetry_rank
 from m2bridge.job import Limits
 from m2bridge.networks.deep_lightning import DeepLightning
 from m2bridge.numeric import NumericRank
@@ -57,7 +58,7 @@ class DimensionReport:
     exact: int
     lower: int
     upper: int | None
-    samples: tuple[exact.RankSample, ...]
+    samples: tuple[RankSample, ...]
     numeric: NumericRank | None
     n_parameters: int
     n_coordinates: int | None
@@ -105,13 +106,16 @@ def dimension(
     *,
     at: Sequence[Fraction] | None = None,
     seed: int = 0,
+    eliminated: int | None = None,
+    eliminate: bool = True,
     engine: Engine | None = None,
     limits: Limits | None = None,
 ) -> DimensionReport:
     """Return the dimension of the closure of a map's image.
 
     Over QQ no Macaulay2 is needed. Over GF(p) the rank of the Jacobian is only a lower bound, even at generic
-    points; where it does not meet an upper bound, Macaulay2 eliminates.
+    points; where it does not meet an upper bound, Macaulay2 eliminates, unless the dimension that it found is
+    given as ``eliminated``, or ``eliminate`` is false and the lower bound has to do.
 
     Raises
     ------
@@ -119,16 +123,18 @@ def dimension(
         If the map has relations among its parameters.
     """
     parametrization.require_no_relations("the dimension by ranks")
-    samples = exact.generic_rank_samples(parametrization, seed)
+    samples = generic_rank_samples(parametrization, seed)
     lower = max(sample.rank for sample in samples)
-    n_independent = len(exact.linear_reduction(parametrization).kept)
+    n_independent = len(linear_reduction(parametrization).kept)
     upper = min(n_independent, parametrization.n_parameters)
     if lower < upper:
-        upper = min(upper, parametrization.n_parameters - exact.symmetry_rank(parametrization, seed))
+        upper = min(upper, parametrization.n_parameters - symmetry_rank(parametrization, seed))
     value, evidence = lower, Evidence.PROVED if lower == upper else Evidence.LOWER_BOUND
     if evidence is not Evidence.PROVED and parametrization.field.characteristic():
-        value = parametrization.closure(engine=engine, limits=limits).dim
-        evidence = Evidence.COMPUTED
+        if eliminated is None and eliminate:
+            eliminated = parametrization.closure(engine=engine, limits=limits).dim
+        if eliminated is not None:
+            value, evidence = eliminated, Evidence.COMPUTED
     estimate = None if parametrization.field.characteristic() else numeric.numeric_rank(parametrization, seed)
     return DimensionReport(
         formula=parametrization.expected_dimension,
@@ -139,7 +145,7 @@ def dimension(
         numeric=estimate,
         n_parameters=parametrization.n_parameters,
         n_coordinates=parametrization.n_coordinates,
-        rank_at_point=None if at is None else exact.jacobian_rank_at(parametrization, at),
+        rank_at_point=None if at is None else jacobian_rank_at(parametrization, at),
         comparison=_compare(parametrization.expected_dimension, value, evidence, estimate),
         evidence=evidence,
         virtual=None,

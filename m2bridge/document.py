@@ -105,9 +105,7 @@ def read_document(path: Path, operation: str, key: str) -> ResultDocument:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ResultError(f"the result is cut or malformed: {error}", str(path)) from None
     if document.operation != operation:
-        raise ResultError(
-            f"the result is of operation {document.operation[:60]!r}, expected {operation!r}", str(path)
-        )
+        raise ResultError(f"the result is of operation {document.operation[:60]!r}, expected {operation!r}", str(path))
     if document.key != key:
         raise ResultError(f"the result is of script {document.key[:64]}, expected {key}", str(path))
     return document

@@ -34,7 +34,9 @@ def _flint_matrix(rows: Sequence[Sequence[Any]], field: Domain) -> Any:
     characteristic = field.characteristic()
     entries = [to_fraction(entry) for row in rows for entry in row]
     if characteristic:
-        return flint.nmod_mat(len(rows), len(rows[0]), [int(entry) % characteristic for entry in entries], characteristic)
+        return flint.nmod_mat(
+            len(rows), len(rows[0]), [int(entry) % characteristic for entry in entries], characteristic
+        )
     return flint.fmpq_mat(
         len(rows), len(rows[0]), [flint.fmpq(entry.numerator, entry.denominator) for entry in entries]
     )
@@ -119,8 +121,16 @@ def jacobian_rank_at(parametrization: Parametrization, point: Sequence[Fraction]
 
 @dataclass(frozen=True)
 class RankSample:
-    """Rank of a Jacobian at one random point: the prime modulo which it was taken, and the degree of the
-    extension of GF(prime) that the point has coordinates in.
+    """Rank of a Jacobian at one random point of an extension of GF(prime).
+
+    Attributes
+    ----------
+    prime
+        Characteristic.
+    extension_degree
+        Degree of the extension; 1 for GF(prime) itself.
+    rank
+        The rank.
     """
 
     prime: int
@@ -138,9 +148,7 @@ def generic_rank_samples(parametrization: Parametrization, seed: int = 0, sample
     rng = random.Random(seed)  # noqa: S311 - random points, not secrets
     if parametrization.field.characteristic():
         return tuple(_rank_in_extension(parametrization, rng) for _ in range(samples))
-    denominators = {
-        to_fraction(c).denominator for f in parametrization.coordinates for c in f.values()
-    }
+    denominators = {to_fraction(c).denominator for f in parametrization.coordinates for c in f.values()}
     primes = [p for p in RANK_PRIMES if all(d % p for d in denominators)]
     return tuple(_rank_modulo(parametrization, prime, rng) for prime in primes[:samples])
 
@@ -172,9 +180,13 @@ def _rank_in_extension(parametrization: Parametrization, rng: random.Random) -> 
     while characteristic**degree < 2**40:
         degree += 1
     context = flint.fq_default_ctx(characteristic, degree)
-    point = [
-        context([rng.randrange(characteristic) for _ in range(degree)]) for _ in range(parametrization.n_parameters)
-    ]
+    generator = context.gen()
+    point = []
+    for _ in range(parametrization.n_parameters):
+        value = context.zero()
+        for _ in range(degree):
+            value = value * generator + rng.randrange(characteristic)
+        point.append(value)
     rows = []
     for f in parametrization.coordinates:
         gradient = []

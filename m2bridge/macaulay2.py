@@ -156,7 +156,10 @@ NOT_WRITTEN = re.compile(
 )
 
 _ADVICE = (
-    (re.compile(r"assignment to protected (?:global )?variable"), "a name of Macaulay2's own was assigned to"),
+    (
+        re.compile(r"assignment to protected (?:global )?variable"),
+        "a name of Macaulay2's own was assigned to",
+    ),
     (re.compile(r"entering debugger"), "Macaulay2 stopped at its debugger: run it with --script or --stop"),
 )
 

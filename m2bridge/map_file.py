@@ -46,10 +46,10 @@ def read_map(path: str | Path) -> Parametrization:
     try:
         parametrization = Parametrization.from_strings(
             document.parameters,
-            document.coordinates,  # type: ignore[arg-type] # integers are polynomials, too
+            document.coordinates,
             field=document.field,
             coordinate_names=document.coordinate_names,
-            relations=document.relations,  # type: ignore[arg-type]
+            relations=document.relations,
             points=document.points,
         )
     except InputError as error:

@@ -5,6 +5,7 @@ In the flow: a network model or a map file makes a `Parametrization`, an operati
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -81,9 +82,7 @@ class Parametrization:
         if not self.coordinates:
             raise InputError("the map has no coordinates")
         if len(self.coordinates) != len(self.coordinate_names):
-            raise InputError(
-                f"{len(self.coordinates)} coordinates, but {len(self.coordinate_names)} coordinate names"
-            )
+            raise InputError(f"{len(self.coordinates)} coordinates, but {len(self.coordinate_names)} coordinate names")
         polynomials.check_names(self.parameters, "parameters")
         polynomials.check_names(self.coordinate_names, "coordinate_names")
 
@@ -127,8 +126,7 @@ class Parametrization:
             ),
             coordinate_names=names,
             relations=tuple(
-                polynomials.parse_polynomial(text, ring, f"relation {i}")
-                for i, text in enumerate(relations, start=1)
+                polynomials.parse_polynomial(text, ring, f"relation {i}") for i, text in enumerate(relations, start=1)
             ),
             points=dict(points or {}),
         )
@@ -165,9 +163,7 @@ class Parametrization:
         return cls(
             ring=ring,
             coordinates=tuple(
-                polynomials.from_sympy(
-                    sympy.sympify(expression).xreplace(plain), ring, f"coordinate {i}"
-                )
+                polynomials.from_sympy(sympy.sympify(expression).xreplace(plain), ring, f"coordinate {i}")
                 for i, expression in enumerate(coordinates, start=1)
             ),
             coordinate_names=tuple(labels),
@@ -219,6 +215,26 @@ class Parametrization:
             If a value is missing, left over, or not exact.
         """
         return exact_point(values, self.parameters, self.field)
+
+    def named_point(self, name: str, seed: int = 0) -> tuple[Fraction, ...]:
+        """Return a point that came with the map; one that is described in words is drawn at random.
+
+        Raises
+        ------
+        PointError
+            If the map has no such point, or its values are not exact.
+        """
+        if name not in self.points:
+            known = ", ".join(self.points) or "none"
+            raise PointError(f"the map has no point named {name!r} (its points: {known})")
+        values = self.points[name]
+        return self.random_point(seed) if isinstance(values, str) else self.point(values)
+
+    def random_point(self, seed: int = 0) -> tuple[Fraction, ...]:
+        """Return a point with random integer entries from -99 to 99, none zero; the same for the same seed."""
+        rng = random.Random(seed)  # noqa: S311 - random points, not secrets
+        entries = [sign * rng.randint(1, 99) for sign in rng.choices((-1, 1), k=self.n_parameters)]
+        return tuple(Fraction(entry) for entry in entries)
 
     def image(self, point: Sequence[Fraction]) -> tuple[Any, ...]:
         """Return the value of the map at a point: m elements of the ground field."""

@@ -68,7 +68,7 @@ class DeepLightning:
     @property
     def n_parameters(self) -> int:
         """Number of entries of all Q_i, K_i, V_i."""
-        return sum(2 * a * d + d * e for a, d, e in zip(self.ranks, self.widths, self.widths[1:], strict=True))
+        return sum(2 * a * d + d * e for a, d, e in zip(self.ranks, self.widths, self.widths[1:], strict=False))
 
     # --- closed formulas -----------------------------------------------------------------------------------
 
@@ -81,11 +81,7 @@ class DeepLightning:
     @property
     def collapsed_layers(self) -> tuple[int, ...]:
         """Layers (from 1) whose input has rank one for all weights, so that they see only sym(A_i)."""
-        return tuple(
-            i
-            for i in range(1, self.n_layers + 1)
-            if min(self.t, *self.ranks[: i - 1], *self.widths[:i]) <= 1
-        )
+        return tuple(i for i in range(1, self.n_layers + 1) if min(self.t, *self.ranks[: i - 1], *self.widths[:i]) <= 1)
 
     def _dimension(self, collapsed: tuple[int, ...]) -> int:
         total = -self.n_layers - sum(d * d for d in self.widths[1:-1])
@@ -258,11 +254,12 @@ def _modular_product(prime: int) -> Product:
         left, right = left % prime, right % prime
         # Halves of 16 bits: every sum of up to 2^15 products stays below 2^62.
         high, low = left >> 16, left & 0xFFFF
-        return ((np.matmul(high, right) % prime << 16) + np.matmul(low, right)) % prime
+        result: Array = ((np.matmul(high, right) % prime << 16) + np.matmul(low, right)) % prime
+        return result
 
     return product
 
 
 def _rank_modulo(matrix: Array, prime: int) -> int:
-    reduced = matrix % prime
-    return int(flint.nmod_mat(*reduced.shape, reduced.ravel().tolist(), prime).rank())
+    rows, columns = matrix.shape
+    return int(flint.nmod_mat(rows, columns, (matrix % prime).ravel().tolist(), prime).rank())

@@ -9,12 +9,13 @@ closure is the image of (linear forms)^d' x (d x d matrices of rank <= a). For t
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, permutations
 from math import comb, prod
-from typing import Any, Literal
+from typing import Literal
 
 from sympy import QQ
 from sympy.polys.domains.domain import Domain
@@ -164,7 +165,8 @@ class LightningAttention:
         if self.t == 1:
             r = min(2 * self.a, d)
             determinantal = Fraction(
-                prod(comb(d + i, d - r - i) for i in range(d - r)), prod(comb(2 * i + 1, i) for i in range(d - r))
+                prod(comb(d + i, d - r - i) for i in range(d - r)),
+                prod(comb(2 * i + 1, i) for i in range(d - r)),
             )
         else:
             a = min(self.a, d)
@@ -341,6 +343,15 @@ class LightningAttention:
                 orbits.extend(Orbit(i, j, s) for s in range(max(0, i + j - self.d), min(i, j) + 1))
         return orbits
 
+    def random_weights(self, seed: int = 0) -> tuple[Fraction, ...]:
+        """Return generic weights (A, V), in this order: A = K^T Q and V from random integers K, Q, V."""
+        rng = random.Random(seed)  # noqa: S311 - random points, not secrets
+        entries = [rng.choice((-1, 1)) * rng.randint(1, 99) for _ in range(self.n_parameters)]
+        d, a = self.d, self.a
+        Q, K = ([entries[s + k * d : s + (k + 1) * d] for k in range(a)] for s in (0, a * d))
+        A = [sum(K[k][p] * Q[k][q] for k in range(a)) for p in range(d) for q in range(d)]
+        return tuple(Fraction(x) for x in A + entries[2 * a * d :])
+
     def representative(self, orbit: Orbit, weights: Weights = "QKV") -> tuple[Fraction, ...]:
         """Return integer weights in an orbit, in the order of `parametrization`.
 
@@ -353,11 +364,7 @@ class LightningAttention:
         """
         i, j, s = orbit.rank_A, orbit.rank_V, orbit.intersection
         d = self.d
-        if not (
-            0 <= i <= min(self.a, d)
-            and 0 <= j <= min(self.d_out, d)
-            and max(0, i + j - d) <= s <= min(i, j)
-        ):
+        if not (0 <= i <= min(self.a, d) and 0 <= j <= min(self.d_out, d) and max(0, i + j - d) <= s <= min(i, j)):
             raise ModelError(f"{self} has no orbit (rk A, rk V, intersection) = {orbit}")
         V = [[int(k < j and p == i - s + k) for p in range(d)] for k in range(self.d_out)]
         if weights == "QKV":

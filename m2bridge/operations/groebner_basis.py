@@ -140,7 +140,10 @@ class ComputeGroebnerBasis(Operation[GroebnerBasis]):
             return [*self._closure.remarks(), f"Monomial order: {self.order}."]
         names = ring_names(self.ideal.ring)
         legend = ", ".join(f"y_{i} = {name}" for i, name in enumerate(names))
-        return [f"Ideal of {len(self.ideal.generators)} generators over {self.field_name}, order {self.order}.", legend]
+        return [
+            f"Ideal of {len(self.ideal.generators)} generators over {self.field_name}, order {self.order}.",
+            legend,
+        ]
 
     def context(self) -> Mapping[str, Any]:
         """Return what the template interpolates."""
@@ -171,8 +174,7 @@ class ComputeGroebnerBasis(Operation[GroebnerBasis]):
         scaled = [primitive(found[j]) for j in ranked]
         if change is not None:
             change = [
-                tuple(c.mul_ground(g.LC / found[j].LC) for c in change[j])
-                for j, g in zip(ranked, scaled, strict=True)
+                tuple(c.mul_ground(g.LC / found[j].LC) for c in change[j]) for j, g in zip(ranked, scaled, strict=True)
             ]
         return GroebnerBasis(
             generators=tuple(scaled),

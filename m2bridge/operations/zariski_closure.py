@@ -47,9 +47,11 @@ class ZariskiClosure:
         independent coordinates, all of degree 1, where asked for and I is homogeneous; else None.
     n_coordinates, n_independent
         Number m of coordinates; number of those that are linearly independent of each other and of 1.
+    vanishing_proved
+        Whether each generator was checked to vanish on the image, by exact substitution; not done for maps with
+        relations among their parameters.
     evidence
-        ``COMPUTED``: that each generator vanishes on the image is proved, by exact substitution; that there are no
-        others rests on Macaulay2.
+        ``COMPUTED``: that there are no other generators rests on Macaulay2.
     provenance
         Where it comes from.
     """
@@ -63,6 +65,7 @@ class ZariskiClosure:
     betti: tuple[tuple[int, int, int], ...] | None
     n_coordinates: int
     n_independent: int
+    vanishing_proved: bool
     evidence: Evidence
     provenance: Provenance
 
@@ -78,6 +81,7 @@ class ZariskiClosure:
             "betti": None if self.betti is None else [list(entry) for entry in self.betti],
             "n_coordinates": self.n_coordinates,
             "n_independent_coordinates": self.n_independent,
+            "vanishing_proved": self.vanishing_proved,
         }
 
 
@@ -141,9 +145,12 @@ class ComputeZariskiClosure(Operation[ZariskiClosure]):
                     )
         # The unit ideal has the single generator 1.
         empty = fields.dim < 0
-        generators = (ring.one,) if empty else self._ideal.linear_equations + tuple(sorted(
-            (primitive(g) for g in found), key=lambda g: (sum(g.LM), to_text(g))
-        ))
+        generators = (
+            (ring.one,)
+            if empty
+            else self._ideal.linear_equations
+            + tuple(sorted((primitive(g) for g in found), key=lambda g: (sum(g.LM), to_text(g))))
+        )
         return ZariskiClosure(
             dim=fields.dim,
             codim=self.parametrization.n_coordinates - fields.dim,
@@ -154,6 +161,7 @@ class ComputeZariskiClosure(Operation[ZariskiClosure]):
             betti=None if fields.betti is None else tuple(sorted(fields.betti)),
             n_coordinates=self.parametrization.n_coordinates,
             n_independent=len(reduction.kept),
+            vanishing_proved=not self.parametrization.relations,
             evidence=Evidence.COMPUTED,
             provenance=Provenance.of(document, outcome, self.field_name),
         )

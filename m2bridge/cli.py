@@ -1,0 +1,496 @@
+"""The command line: one sub-command for each question. Results go to stdout, progress and errors to stderr.
+
+Exit codes: 0 done (and what was claimed holds); 1 values contradict each other; 2 usage or bad input;
+3 undecided (time or memory ran out, or refused as infeasible); 4 Macaulay2 missing or broken; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console, RenderableType
+
+from m2bridge import __version__, errors, page
+from m2bridge.cli_options import (
+    ModelChoice,
+    choose_model,
+    choose_point,
+    engine_options,
+    make_engine,
+    make_limits,
+    model_options,
+    output_options,
+    parse_values,
+)
+from m2bridge.compare import Verdict
+from m2bridge.dimension import DimensionReport, deep_dimension, dimension
+from m2bridge.doctor import diagnose
+from m2bridge.engines import Engine
+from m2bridge.evidence import Evidence
+from m2bridge.job import Limits
+from m2bridge.map_file import read_ideal
+from m2bridge.networks import DeepLightning, LightningAttention
+from m2bridge.operations import (
+    ComputeFibre,
+    ComputeGroebnerBasis,
+    ComputeIdealMembership,
+    ComputeJacobianRank,
+    ComputeSingularLocus,
+    ComputeTangentSpace,
+    ComputeZariskiClosure,
+    Operation,
+    Provenance,
+    compute,
+)
+from m2bridge.operations.singular_locus import MOST_MINORS
+from m2bridge.output import provenance, result_document
+from m2bridge.parametrization import exact_point
+from m2bridge.polynomials import parse_polynomial
+from m2bridge.study import Study, study
+
+DONE, REFUTED, USAGE, UNDECIDED, BROKEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+@dataclass
+class Answer:
+    """What a sub-command prints, and its exit code."""
+
+    result: dict[str, Any]
+    evidence: Evidence | None
+    page: list[RenderableType]
+    run: Provenance | None = None
+    exit_code: int = DONE
+
+
+@dataclass
+class Session:
+    """One call of the command: its options, and the engine while it runs."""
+
+    options: dict[str, Any]
+    console: Console = field(default_factory=lambda: Console(stderr=True))
+    _engine: Engine | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds on each run."""
+        return make_limits(self.options["time_limit"], self.options["memory_limit"])
+
+    @property
+    def engine(self) -> Engine:
+        """What runs Macaulay2; found on first use, so that what needs none works without."""
+        if self._engine is None:
+            self._engine = make_engine(self.options["executable"])
+        return self._engine
+
+    def close(self) -> None:
+        """End the engine."""
+        if self._engine is not None:
+            self._engine.close()
+
+    def compute(self, operation: Operation[Any], doing: str) -> Any:
+        """Run an operation, with progress on a terminal; or print its script, for ``render``."""
+        if click.get_current_context().obj == "render":
+            raise _Rendered(operation.script())
+        with self.progress(doing):
+            return compute(operation, engine=self.engine, limits=self.limits, folder=self.options["folder"])
+
+    @contextmanager
+    def progress(self, doing: str) -> Iterator[Callable[[str], None]]:
+        """Show what is being done, on a terminal only."""
+        with self.console.status(doing) as status:
+            yield lambda step: status.update(step)
+
+
+class _Rendered(Exception):
+    def __init__(self, script: str) -> None:
+        super().__init__()
+        self.script = script
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="m2bridge")
+def cli() -> None:
+    """Exact algebra for lightning self-attention networks and other polynomial maps, by Macaulay2."""
+
+
+def answer(operation: str, input_: dict[str, Any], session: Session, work: Callable[[], Answer]) -> None:
+    """Do the work, print the answer as page or JSON, and leave with its exit code."""
+    as_json = session.options["as_json"]
+    wall, cpu = time.monotonic(), _cpu_seconds()
+
+    def where(run: Provenance | None) -> dict[str, Any]:
+        return provenance(
+            package_version=__version__,
+            field=input_.get("field", "QQ"),
+            seed=session.options.get("seed", 0),
+            run=run,
+            cpu_seconds=_cpu_seconds() - cpu,
+            wall_seconds=time.monotonic() - wall,
+        )
+
+    try:
+        found = work()
+    except errors.M2BridgeError as error:
+        if as_json:
+            click.echo(result_document(operation, input_, None, None, where(None), error))
+        raise
+    finally:
+        session.close()
+    if as_json:
+        click.echo(result_document(operation, input_, found.result, found.evidence, where(found.run)))
+    else:
+        # Wide tables are not folded where the output is a file or a pipe.
+        width = None if sys.stdout.isatty() else 200
+        page.print_page(Console(width=width, soft_wrap=not sys.stdout.isatty(), highlight=False), *found.page)
+    if found.exit_code:
+        raise click.exceptions.Exit(found.exit_code)
+
+
+def _cpu_seconds() -> float:
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+# --- questions on a model ------------------------------------------------------------------------------
+
+
+@cli.command("study")
+@model_options
+@engine_options
+@output_options
+@click.option("--generators", is_flag=True, help="Print the generators themselves as well.")
+def study_command(generators: bool, **options: Any) -> None:
+    """All that can be said of a model, on one page.
+
+    Sizes, dimension three ways, the closure's equations by degree, its degree, and its tangent space at one point of
+    each orbit, with what each figure is worth. Deep networks are answered by exact ranks.
+    """
+    choice, session = choose_model(**options), Session(options)
+    _no_folder(options, "study runs several jobs")
+
+    def work() -> Answer:
+        with session.progress("study") as progress:
+            found = study(
+                choice.model,
+                field=choice.field,
+                engine=None if isinstance(choice.model, DeepLightning) else session.engine,
+                limits=session.limits,
+                seed=options["seed"],
+                progress=progress,
+            )
+        return Answer(
+            found.to_dict(),
+            found.evidence,
+            page.study_page(found, generators=generators),
+            None if found.closure is None else found.closure.provenance,
+            _study_code(found),
+        )
+
+    answer("study", choice.describe(), session, work)
+
+
+def _no_folder(options: dict[str, Any], why: str) -> None:
+    if options["folder"] is not None:
+        raise click.UsageError(f"--folder holds one job, but {why}")
+
+
+def _study_code(found: Study) -> int:
+    if found.disagreements:
+        return REFUTED
+    return UNDECIDED if found.undecided else DONE
+
+
+@cli.command("dimension")
+@model_options
+@engine_options
+@output_options
+@click.option("--at", help="Also give the exact Jacobian rank at a point: name=value,... or a name in the map file.")
+@click.option("--orbit", help="Also give it at an orbit's representative: rk A, rk V, intersection.")
+def dimension_command(at: str | None, orbit: str | None, **options: Any) -> None:
+    """Dimension of the closure: closed formula, exact Jacobian rank, float64 rank with singular-value gap."""
+    choice, session = choose_model(**options), Session(options)
+    seed = options["seed"]
+    input_ = choice.describe()
+
+    def work() -> Answer:
+        if click.get_current_context().obj == "render":
+            map_ = choice.parametrization("the Jacobian rank by Macaulay2")
+            session.compute(ComputeJacobianRank(map_, (choose_point(choice, map_, at, orbit, seed),)), "")
+        report: DimensionReport
+        with session.progress("ranks of the Jacobian"):
+            if isinstance(choice.model, DeepLightning):
+                if at is not None or orbit is not None:
+                    raise errors.InputError("--at and --orbit are not available for deep networks")
+                report = deep_dimension(choice.model, seed=seed)
+            else:
+                map_ = choice.parametrization("the dimension")
+                asked = at is not None or orbit is not None
+                point = choose_point(choice, map_, at, orbit, seed) if asked else None
+                # Macaulay2 is only needed over GF(p), so it is not looked for otherwise.
+                engine = session.engine if map_.field.characteristic() else None
+                report = dimension(map_, at=point, seed=seed, engine=engine, limits=session.limits)
+        code = REFUTED if report.comparison.verdict is Verdict.DISAGREE else DONE
+        return Answer(report.to_dict(), report.evidence, [page.dimension_table(report)], exit_code=code)
+
+    answer("dimension", input_, session, work)
+
+
+@cli.command("closure")
+@model_options
+@engine_options
+@output_options
+@click.option("--betti", is_flag=True, help="Also compute the Betti numbers.")
+@click.option("--generators/--no-generators", default=True, help="Print the generators themselves.")
+def closure_command(betti: bool, generators: bool, **options: Any) -> None:
+    """The Zariski closure of the image: ideal, dimension, codimension, degree, minimal generators."""
+    choice, session = choose_model(**options), Session(options)
+
+    def work() -> Answer:
+        map_ = choice.parametrization("the closure")
+        closure = session.compute(ComputeZariskiClosure(map_, betti=betti), "elimination in Macaulay2")
+        formula = choice.model.degree if isinstance(choice.model, LightningAttention) else None
+        parts: list[RenderableType] = [page.closure_table(closure, formula)]
+        if generators:
+            parts.append(page.generator_list(closure.generators))
+        return Answer(closure.to_dict(), closure.evidence, parts, closure.provenance)
+
+    answer("closure", choice.describe(), session, work)
+
+
+@cli.command("groebner")
+@model_options
+@engine_options
+@output_options
+@click.option("--ideal", "ideal_file", type=click.Path(path_type=Path), help="An ideal: JSON or TOML.")
+@click.option("--order", help="grevlex (default), lex, or elim:k.")
+@click.option("--change-of-basis", is_flag=True, help="Also express the basis in the given generators.")
+def groebner_command(ideal_file: Path | None, order: str | None, change_of_basis: bool, **options: Any) -> None:
+    """The reduced Groebner basis of an ideal, or of the ideal of a model's closure."""
+    session = Session(options)
+    if ideal_file is not None:
+        if options["family"] or options["map_file"]:
+            raise click.UsageError("give an ideal or a model, not both")
+        ideal, named_order = read_ideal(ideal_file)
+        operation = ComputeGroebnerBasis(ideal, order or named_order, change_of_basis)
+        input_ = ideal.describe()
+    else:
+        choice = choose_model(**options)
+        if change_of_basis:
+            raise click.UsageError("--change-of-basis needs --ideal")
+        operation = ComputeGroebnerBasis.of_closure(choice.parametrization("a Groebner basis"), order or "grevlex")
+        input_ = choice.describe()
+    input_ = input_ | {"order": operation.order}
+
+    def work() -> Answer:
+        basis = session.compute(operation, "Groebner basis in Macaulay2")
+        return Answer(basis.to_dict(), basis.evidence, [page.groebner_page(basis)], basis.provenance)
+
+    answer("groebner", input_, session, work)
+
+
+@cli.command("tangent")
+@model_options
+@engine_options
+@output_options
+@click.option("--at", help="Weights: name=value,..., or values in order, or @file.json, or a name in the map file.")
+@click.option("--orbit", help="Weights representing an orbit: rk A, rk V, intersection; or 'all'.")
+@click.option("--point", help="A point of coordinate space on the closure, in place of weights.")
+def tangent_command(at: str | None, orbit: str | None, point: str | None, **options: Any) -> None:
+    """Tangent space of the closure at a point (a random one by default), and whether it is singular there."""
+    choice, session = choose_model(**options), Session(options)
+    map_ = choice.parametrization("the tangent space")
+    if point is not None:
+        if at is not None or orbit is not None:
+            raise click.UsageError("give --point or weights, not both")
+        values = exact_point(parse_values(point), map_.coordinate_names, map_.field)
+        operation = ComputeTangentSpace(map_, points=(values,))
+    elif orbit == "all":
+        if not isinstance(choice.model, LightningAttention) or at is not None:
+            raise click.UsageError("--orbit all is for single lightning layers, without --at")
+        layer = choice.model
+        weights = tuple(layer.representative(o, choice.weights or "QKV") for o in layer.orbits())
+        operation = ComputeTangentSpace(map_, weights=weights)
+    else:
+        operation = ComputeTangentSpace(map_, weights=(choose_point(choice, map_, at, orbit, options["seed"]),))
+
+    def work() -> Answer:
+        spaces = session.compute(operation, "equations and tangent spaces in Macaulay2")
+        return Answer(spaces.to_dict(), spaces.evidence, [page.tangent_table(spaces)], spaces.provenance)
+
+    answer("tangent", choice.describe(), session, work)
+
+
+@cli.command("singular")
+@model_options
+@engine_options
+@output_options
+@click.option("--most-minors", type=click.IntRange(1), default=MOST_MINORS, show_default=True)
+def singular_command(most_minors: int, **options: Any) -> None:
+    """The singular locus of the closure by minors: dimension, degree, components; refused where they are too many."""
+    choice, session = choose_model(**options), Session(options)
+
+    def work() -> Answer:
+        map_ = choice.parametrization("the singular locus")
+        operation = ComputeSingularLocus(map_, most_minors=most_minors)
+        locus = session.compute(operation, "singular locus in Macaulay2")
+        return Answer(locus.to_dict(), locus.evidence, [page.singular_table(locus)], locus.provenance)
+
+    answer("singular", choice.describe(), session, work)
+
+
+@cli.command("fibre")
+@model_options
+@engine_options
+@output_options
+@click.option("--at", help="Weights that the fibre passes through (see 'tangent').")
+@click.option("--orbit", help="Weights representing an orbit: rk A, rk V, intersection.")
+@click.option("--value", help="A point of coordinate space that the fibre lies over, in place of weights.")
+def fibre_command(at: str | None, orbit: str | None, value: str | None, **options: Any) -> None:
+    """The fibre through a point (a random one by default): dimension, degree, components.
+
+    For a lightning layer it is the fibre of (A, V) by default, as in the paper; that of (Q, K, V) by --weights QKV.
+    """
+    choice, session = choose_model(**options), Session(options)
+    if isinstance(choice.model, LightningAttention) and choice.weights is None:
+        choice = replace(choice, weights="AV")
+    map_ = choice.parametrization("the fibre")
+    if value is not None:
+        if at is not None or orbit is not None:
+            raise click.UsageError("give --value or weights, not both")
+        values = exact_point(parse_values(value), map_.coordinate_names, map_.field)
+        operation = ComputeFibre(map_, value=values)
+    else:
+        operation = ComputeFibre(map_, point=_fibre_point(choice, at, orbit, options["seed"]))
+
+    def work() -> Answer:
+        fibre = session.compute(operation, "fibre in Macaulay2")
+        return Answer(fibre.to_dict(), fibre.evidence, [page.fibre_table(fibre)], fibre.provenance)
+
+    answer("fibre", choice.describe(), session, work)
+
+
+def _fibre_point(choice: ModelChoice, at: str | None, orbit: str | None, seed: int) -> Any:
+    map_ = choice.parametrization("the fibre")
+    layer = choice.model
+    if at is None and orbit is None and isinstance(layer, LightningAttention) and choice.weights == "AV":
+        # A random matrix A would have rank > a; K^T Q of random K and Q has not.
+        return layer.random_weights(seed)
+    return choose_point(choice, map_, at, orbit, seed)
+
+
+@cli.command("membership")
+@click.option("--ideal", "ideal_file", type=click.Path(path_type=Path), required=True, help="An ideal: JSON or TOML.")
+@click.option("--polynomial", required=True, help="A polynomial in the ideal's variables.")
+@engine_options
+@output_options
+def membership_command(ideal_file: Path, polynomial: str, **options: Any) -> None:
+    """Whether a polynomial lies in an ideal, with cofactors or normal form; exit code 1 if it does not."""
+    ideal, _ = read_ideal(ideal_file)
+    element = parse_polynomial(polynomial, ideal.ring, "--polynomial")
+    session = Session(options)
+
+    def work() -> Answer:
+        found = session.compute(ComputeIdealMembership(ideal, element), "division in Macaulay2")
+        code = DONE if found.member else REFUTED
+        return Answer(found.to_dict(), found.evidence, [page.membership_page(found)], found.provenance, code)
+
+    answer("membership", ideal.describe() | {"polynomial": polynomial}, session, work)
+
+
+# --- scripts and the installation ----------------------------------------------------------------------
+
+
+@cli.command(
+    "render",
+    context_settings={
+        "ignore_unknown_options": True,
+        "allow_interspersed_args": False,
+        "help_option_names": [],
+    },
+)
+@click.argument("question")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def render_command(context: click.Context, question: str, arguments: Sequence[str]) -> None:
+    """Print the complete Macaulay2 script of a question, without running it.
+
+    For example: m2bridge render closure lightning --d 2 --d-out 1 --a 1 --t 2
+    """
+    if question in ("-h", "--help"):
+        click.echo(context.get_help())
+        return
+    command = cli.commands.get(question)
+    if command is None or question in ("study", "render", "doctor"):
+        rendered = "dimension, closure, groebner, tangent, singular, fibre, membership"
+        raise click.UsageError(f"no script for {question!r}: choose one of {rendered}")
+    with command.make_context(
+        f"m2bridge render {question}",
+        list(arguments),
+        parent=context,
+        obj="render",
+        help_option_names=["-h", "--help"],
+    ) as inner:
+        try:
+            command.invoke(inner)
+        except _Rendered as rendered_script:
+            click.echo(rendered_script.script, nl=False)
+
+
+@cli.command("doctor")
+@click.option("--m2", "executable", help="Macaulay2's executable.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def doctor_command(executable: str | None, as_json: bool) -> None:
+    """Which Macaulay2 is found, which version, whether it works, and how long it takes to start."""
+    found = diagnose(executable)
+    if as_json:
+        where = provenance(package_version=__version__, field="QQ", seed=0, run=None, cpu_seconds=0.0, wall_seconds=0.0)
+        click.echo(result_document("doctor", {"executable": executable}, found.to_dict(), None, where))
+    else:
+        click.echo(found.text())
+    if not found.works:
+        raise click.exceptions.Exit(BROKEN)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code = cli.main(None if arguments is None else list(arguments), prog_name="m2bridge", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has gone. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except errors.M2BridgeError as error:
+        click.echo(f"m2bridge: {error}", err=True)
+        return _exit_code(error)
+    return code if isinstance(code, int) else DONE
+
+
+def _exit_code(error: errors.M2BridgeError) -> int:
+    match error:
+        case errors.InputError():
+            return USAGE
+        case errors.Undecided() | errors.Infeasible():
+            return UNDECIDED
+        case errors.Interrupted():
+            return INTERRUPTED
+        case _:
+            return BROKEN

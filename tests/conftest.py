@@ -1,0 +1,36 @@
+"""Options of the suite: Macaulay2 can be required, slow tests can be asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from m2bridge.errors import M2BridgeError
+from m2bridge.macaulay2 import Macaulay2, find_macaulay2
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--require-macaulay2", action="store_true", help="fail instead of skipping without Macaulay2")
+    parser.addoption("--slow", action="store_true", help="run the slow tests as well")
+
+
+def _macaulay2() -> Macaulay2 | str:
+    try:
+        return find_macaulay2()
+    except M2BridgeError as error:
+        return str(error)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    found = _macaulay2()
+    return f"Macaulay2: {found}" if isinstance(found, str) else f"Macaulay2: {found.executable} {found.version_text}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    found = _macaulay2()
+    if isinstance(found, str) and config.getoption("--require-macaulay2"):
+        raise pytest.UsageError(f"Macaulay2 is required: {found}")
+    for item in items:
+        if item.get_closest_marker("macaulay2") and isinstance(found, str):
+            item.add_marker(pytest.mark.skip(reason=found))
+        if item.get_closest_marker("slow") and not config.getoption("--slow"):
+            item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
