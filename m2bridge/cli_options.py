@@ -152,7 +152,7 @@ def choose_model(
         return ModelChoice(LightningAttention(d, d_out, a, t), ground, weights)  # type: ignore[arg-type] # not None
     network = DeepLightning(widths, ranks, t)  # type: ignore[arg-type] # not None
     if network.n_layers == 1:
-        return ModelChoice(LightningAttention(*widths, *ranks, t), ground, weights)  # type: ignore[call-arg] # three numbers
+        return ModelChoice(LightningAttention(*widths, *ranks, t), ground, weights)  # type: ignore[call-arg, misc] # three numbers
     if ground != "QQ":
         raise click.UsageError("deep networks are answered over QQ: leave out --field")
     if weights is not None:
