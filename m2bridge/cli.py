@@ -23,6 +23,7 @@ from m2bridge.cli_options import (
     ModelChoice,
     choose_model,
     choose_point,
+    closure_options,
     engine_options,
     make_engine,
     make_limits,
@@ -30,6 +31,7 @@ from m2bridge.cli_options import (
     output_options,
     parse_values,
 )
+from m2bridge.closure import closure as find_closure
 from m2bridge.compare import Verdict
 from m2bridge.dimension import DimensionReport, deep_dimension, dimension
 from m2bridge.doctor import diagnose
@@ -48,6 +50,7 @@ from m2bridge.operations import (
     ComputeZariskiClosure,
     Operation,
     Provenance,
+    ZariskiClosure,
     compute,
 )
 from m2bridge.operations.singular_locus import MOST_MINORS
@@ -75,6 +78,7 @@ class Session:
     """One call of the command: its options, and the engine while it runs."""
 
     options: dict[str, Any]
+    usual_engine: str = "script"
     console: Console = field(default_factory=lambda: Console(stderr=True))
     _engine: Engine | None = None
 
@@ -85,9 +89,9 @@ class Session:
 
     @property
     def engine(self) -> Engine:
-        """What runs Macaulay2; found on first use, so that what needs none works without."""
+        """What runs Macaulay2."""
         if self._engine is None:
-            self._engine = make_engine(self.options["executable"])
+            self._engine = make_engine(self.options["executable"], self.options["engine_kind"] or self.usual_engine)
         return self._engine
 
     def close(self) -> None:
@@ -166,6 +170,7 @@ def _cpu_seconds() -> float:
 @model_options
 @engine_options
 @output_options
+@closure_options
 @click.option("--generators", is_flag=True, help="Print the generators themselves as well.")
 def study_command(generators: bool, **options: Any) -> None:
     """All that can be said of a model, on one page.
@@ -173,7 +178,7 @@ def study_command(generators: bool, **options: Any) -> None:
     Sizes, dimension three ways, the closure's equations by degree, its degree, and its tangent space at one point of
     each orbit, with what each figure is worth. Deep networks are answered by exact ranks.
     """
-    choice, session = choose_model(**options), Session(options)
+    choice, session = choose_model(**options), Session(options, usual_engine="warm")
     _no_folder(options, "study runs several jobs")
 
     def work() -> Answer:
@@ -181,7 +186,10 @@ def study_command(generators: bool, **options: Any) -> None:
             found = study(
                 choice.model,
                 field=choice.field,
-                engine=None if isinstance(choice.model, DeepLightning) else session.engine,
+                strategy=options["strategy"],
+                budget_seconds=options["budget_seconds"],
+                max_degree=options["max_degree"],
+                engine=session.engine,
                 limits=session.limits,
                 seed=options["seed"],
                 progress=progress,
@@ -234,9 +242,7 @@ def dimension_command(at: str | None, orbit: str | None, **options: Any) -> None
                 map_ = choice.parametrization("the dimension")
                 asked = at is not None or orbit is not None
                 point = choose_point(choice, map_, at, orbit, seed) if asked else None
-                # Macaulay2 is only needed over GF(p), so it is not looked for otherwise.
-                engine = session.engine if map_.field.characteristic() else None
-                report = dimension(map_, at=point, seed=seed, engine=engine, limits=session.limits)
+                report = dimension(map_, at=point, seed=seed, engine=session.engine, limits=session.limits)
         code = REFUTED if report.comparison.verdict is Verdict.DISAGREE else DONE
         return Answer(report.to_dict(), report.evidence, [page.dimension_table(report)], exit_code=code)
 
@@ -247,20 +253,45 @@ def dimension_command(at: str | None, orbit: str | None, **options: Any) -> None
 @model_options
 @engine_options
 @output_options
+@closure_options
 @click.option("--betti", is_flag=True, help="Also compute the Betti numbers.")
 @click.option("--generators/--no-generators", default=True, help="Print the generators themselves.")
 def closure_command(betti: bool, generators: bool, **options: Any) -> None:
-    """The Zariski closure of the image: ideal, dimension, codimension, degree, minimal generators."""
-    choice, session = choose_model(**options), Session(options)
+    """The Zariski closure of the image: ideal, dimension, codimension, degree, minimal generators.
+
+    Equations are interpolated degree by degree and verified, then proved to be all where that can be done; else
+    Macaulay2 eliminates. Exit code 3 if it stays open whether they are all.
+    """
+    choice, session = choose_model(**options), Session(options, usual_engine="warm")
+    if options["strategy"] != "eliminate":
+        _no_folder(options, "a closure may take several (or none, except with --strategy eliminate)")
 
     def work() -> Answer:
         map_ = choice.parametrization("the closure")
-        closure = session.compute(ComputeZariskiClosure(map_, betti=betti), "elimination in Macaulay2")
+        if options["strategy"] == "eliminate" or click.get_current_context().obj == "render":
+            closure = session.compute(ComputeZariskiClosure(map_, betti=betti), "elimination in Macaulay2")
+            return show(closure)
+        with session.progress("closure") as progress:
+            closure = find_closure(
+                map_,
+                strategy=options["strategy"],
+                budget_seconds=options["budget_seconds"],
+                max_degree=options["max_degree"],
+                betti=betti,
+                seed=options["seed"],
+                engine=session.engine,
+                limits=session.limits,
+                progress=progress,
+            )
+        return show(closure)
+
+    def show(closure: ZariskiClosure) -> Answer:
         formula = choice.model.degree if isinstance(choice.model, LightningAttention) else None
         parts: list[RenderableType] = [page.closure_table(closure, formula)]
         if generators:
             parts.append(page.generator_list(closure.generators))
-        return Answer(closure.to_dict(), closure.evidence, parts, closure.provenance)
+        code = DONE if closure.complete else UNDECIDED
+        return Answer(closure.to_dict(), closure.evidence, parts, closure.provenance, code)
 
     answer("closure", choice.describe(), session, work)
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import click
 
-from m2bridge.engines import Engine, ScriptEngine
+from m2bridge.closure import DEFAULT_BUDGET_SECONDS, STRATEGIES
+from m2bridge.engines import Engine, ScriptEngine, WarmEngine
 from m2bridge.errors import Infeasible, InputError, PointError
 from m2bridge.fields import field_name, parse_field
-from m2bridge.job import DEFAULT_MEMORY_MEGABYTES, DEFAULT_TIME_SECONDS, Limits
-from m2bridge.macaulay2 import find_macaulay2
+from m2bridge.job import DEFAULT_MEMORY_MEGABYTES, DEFAULT_TIME_SECONDS, Job, JobFolder, Limits, Outcome
+from m2bridge.macaulay2 import Macaulay2, find_macaulay2
 from m2bridge.map_file import read_map
 from m2bridge.networks import DeepLightning, LightningAttention, Orbit
 from m2bridge.networks.lightning import Weights
@@ -165,6 +166,12 @@ def engine_options(command: Decorated) -> Decorated:
     for decorate in (
         click.option("--m2", "executable", help="Macaulay2's executable (default: M2BRIDGE_M2, else M2 on PATH)."),
         click.option(
+            "--engine",
+            "engine_kind",
+            type=click.Choice(["script", "warm"]),
+            help="A Macaulay2 process for each job, or one that forks (default where several jobs are run).",
+        ),
+        click.option(
             "--time-limit",
             type=float,
             default=DEFAULT_TIME_SECONDS,
@@ -188,6 +195,24 @@ def engine_options(command: Decorated) -> Decorated:
     return command
 
 
+def closure_options(command: Decorated) -> Decorated:
+    """Add the options that say how a closure is sought."""
+    for decorate in (
+        click.option("--strategy", type=click.Choice(STRATEGIES), default="auto", show_default=True),
+        click.option(
+            "--budget",
+            "budget_seconds",
+            type=float,
+            default=DEFAULT_BUDGET_SECONDS,
+            show_default=True,
+            help="Wall-clock seconds for the closure in all; what is found by then is returned, graded so.",
+        ),
+        click.option("--max-degree", type=click.IntRange(1), help="Largest degree of equations to interpolate."),
+    )[::-1]:
+        command = decorate(command)
+    return command
+
+
 def output_options(command: Decorated) -> Decorated:
     """Add the options that say what is printed."""
     for decorate in (
@@ -203,9 +228,42 @@ def make_limits(time_limit: float, memory_limit: int) -> Limits:
     return Limits(time_limit, memory_limit)
 
 
-def make_engine(executable: str | None) -> Engine:
-    """Return the engine that the options name."""
-    return ScriptEngine(find_macaulay2(executable))
+class LazyEngine:
+    """An engine that is made on first use, so that what needs no Macaulay2 works without."""
+
+    def __init__(self, make: Callable[[], Engine]) -> None:
+        self._make = make
+        self._engine: Engine | None = None
+
+    def _made(self) -> Engine:
+        if self._engine is None:
+            self._engine = self._make()
+        return self._engine
+
+    @property
+    def name(self) -> str:
+        """Name of the engine."""
+        return self._made().name
+
+    @property
+    def macaulay2(self) -> Macaulay2:
+        """The executable that it uses."""
+        return self._made().macaulay2
+
+    def run(self, job: Job, folder: JobFolder) -> Outcome:
+        """Run a job, see `Engine.run`."""
+        return self._made().run(job, folder)
+
+    def close(self) -> None:
+        """End the engine, if it was made."""
+        if self._engine is not None:
+            self._engine.close()
+
+
+def make_engine(executable: str | None, kind: str) -> Engine:
+    """Return the engine that the options name; Macaulay2 is looked for on first use."""
+    engines: dict[str, type[ScriptEngine] | type[WarmEngine]] = {"script": ScriptEngine, "warm": WarmEngine}
+    return LazyEngine(lambda: engines[kind](find_macaulay2(executable)))
 
 
 # --- points --------------------------------------------------------------------------------------------

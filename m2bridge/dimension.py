@@ -15,6 +15,7 @@ from m2bridge.exact import RankSample, generic_rank_samples, jacobian_rank_at, l
 from m2bridge.job import Limits
 from m2bridge.networks.deep_lightning import DeepLightning
 from m2bridge.numeric import NumericRank
+from m2bridge.operations import ComputeZariskiClosure, compute
 from m2bridge.parametrization import Parametrization
 
 
@@ -132,7 +133,8 @@ def dimension(
     value, evidence = lower, Evidence.PROVED if lower == upper else Evidence.LOWER_BOUND
     if evidence is not Evidence.PROVED and parametrization.field.characteristic():
         if eliminated is None and eliminate:
-            eliminated = parametrization.closure(engine=engine, limits=limits).dim
+            operation = ComputeZariskiClosure(parametrization)
+            eliminated = compute(operation, engine=engine, limits=limits).dim
         if eliminated is not None:
             value, evidence = eliminated, Evidence.COMPUTED
     estimate = None if parametrization.field.characteristic() else numeric.numeric_rank(parametrization, seed)
@@ -161,7 +163,7 @@ def deep_dimension(network: DeepLightning, *, seed: int = 0) -> DimensionReport:
     virtual = network.virtual_rank(seed).rank - network.n_layers
     estimate = network.numeric_rank(seed)
     formula = network.corrected_dimension
-    upper = network.n_parameters
+    upper = network.n_parameters - network.symmetry_rank(seed)
     evidence = Evidence.PROVED if sample.rank == upper else Evidence.LOWER_BOUND
     return DimensionReport(
         formula=formula,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from sympy.polys.domains.domain import Domain
 from sympy.polys.rings import PolyElement, PolyRing
 
 from m2bridge.errors import InputError, ResultError
@@ -35,8 +37,9 @@ class Terms(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError("exponents and coefficients differ in number")
         width = ring.ngens if variables is None else len(variables)
         terms = {}
+        coefficient_of = _reader(ring.domain)
         for exponents, text in zip(self.exponents, self.coefficients, strict=True):
-            if len(exponents) != width or any(e < 0 for e in exponents):
+            if len(exponents) != width or min(exponents, default=0) < 0:
                 raise ValueError(f"an exponent vector is not one of {width} numbers >= 0: {exponents}")
             if variables is None:
                 monomial = tuple(exponents)
@@ -45,11 +48,29 @@ class Terms(msgspec.Struct, forbid_unknown_fields=True):
                 for index, e in zip(variables, exponents, strict=True):
                     spread[index] = e
                 monomial = tuple(spread)
-            coefficient = element(ring.domain, parse_number(text))
+            coefficient = coefficient_of(text)
             if not coefficient or monomial in terms:
                 raise ValueError(f"a zero or repeated term at {exponents}")
             terms[monomial] = coefficient
         return ring.from_dict(terms)
+
+
+_DECIMAL = re.compile(r"(-?[0-9]{1,600})(?:/([1-9][0-9]{0,599}))?")
+"""What Python converts fast itself: beyond a limit, which the user may set to 640 digits, it refuses."""
+
+
+def _reader(domain: Domain) -> Callable[[str], Any]:
+    """Return the function that reads a coefficient; a polynomial may have 100,000 of them."""
+
+    def read(text: str) -> Any:
+        match = _DECIMAL.fullmatch(text)
+        if match is None or characteristic:
+            return element(domain, parse_number(text))
+        denominator = match[2]
+        return domain(int(match[1])) if denominator is None else domain(int(match[1]), int(denominator))
+
+    characteristic = domain.characteristic()
+    return read
 
 
 class ResultDocument(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import re
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +18,8 @@ from typing import Self
 from m2bridge import errors
 from m2bridge.document import ResultDocument
 from m2bridge.render import script_key
+
+_PART = re.compile(r"(?:result|job)\.json\..*part")
 
 DEFAULT_TIME_SECONDS = 600.0
 DEFAULT_MEMORY_MEGABYTES = 8192
@@ -194,34 +199,94 @@ class JobFolder:
         return self.path / "job.json"
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the folder against other processes (and threads) that run the same job."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        # The folder itself is locked, so that no extra file is left in it.
-        descriptor = os.open(self.path, os.O_RDONLY)
+    def locked(self, cancelled: Callable[[], bool] = lambda: False) -> Iterator[bool]:
+        """Hold the folder against other processes (and threads) that run the same job.
+
+        Waits for the other to end its run. Gives False, without the lock, if it is cancelled meanwhile.
+        """
+        descriptor = self._lock(cancelled)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
+            yield descriptor is not None
         finally:
-            os.close(descriptor)
+            if descriptor is not None:
+                # Unlocked by name: a forked Python process may hold a copy of the descriptor.
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                os.close(descriptor)
+
+    def _lock(self, cancelled: Callable[[], bool]) -> int | None:
+        pause = 0.001
+        while not cancelled():
+            self.path.mkdir(parents=True, exist_ok=True)
+            descriptor = _lock_at_once(self.path)
+            if descriptor is not None:
+                if _is_at(descriptor, self.path):
+                    return descriptor
+                os.close(descriptor)  # The other has removed the folder after its run.
+                continue
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
+        return None
 
     def prepare(self, job: Job) -> None:
         """Write the script and remove what an earlier, unfinished run left."""
         for leftover in (self.result, self.stdout, self.stderr, self.outcome, *self.parts()):
             leftover.unlink(missing_ok=True)
-        self.script.write_text(job.script)
+        self.script.write_text(job.script, encoding="utf-8")
 
     def parts(self) -> list[Path]:
         """Return what unfinished runs wrote of a result."""
-        return sorted(self.path.glob("result.json.*.part"))
+        return sorted(self.path / name for name in os.listdir(self.path) if _PART.fullmatch(name))
 
     def quote(self, line: int) -> str:
         """Return one line of the script, shortened to 200 characters; empty where it cannot be read."""
         try:
-            with self.script.open() as script:
+            with self.script.open(encoding="utf-8", errors="replace") as script:
                 for number, text in enumerate(script, start=1):
                     if number == line:
                         return text.strip()[:200]
         except OSError:
             pass
         return ""
+
+
+def _lock_at_once(folder: Path) -> int | None:
+    """Return a descriptor that holds the lock of a folder, or None while another one does."""
+    # The folder itself is locked, so that no extra file is left in it.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno not in _NO_FOLDER_LOCKS:
+            raise
+    else:
+        return descriptor
+    # NFS locks a file only if it is open for writing, which a folder never is.
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            return None
+        raise
+    return descriptor
+
+
+_NO_FOLDER_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP)
+
+
+def _is_at(descriptor: int, folder: Path) -> bool:
+    """Say whether a locked folder (or the lock file in it) is still the one at its path."""
+    held = os.fstat(descriptor)
+    for path in (folder, folder / ".lock"):
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:
+            continue
+        if os.path.samestat(held, found):
+            return True
+    return False

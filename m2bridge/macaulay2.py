@@ -110,6 +110,13 @@ def parse_version(output: str) -> tuple[int, ...] | None:
     return None if match is None else tuple(int(part) for part in match.groups() if part is not None)
 
 
+def remove_temporary_files(pid: int) -> None:
+    """Remove the temporary folder of a Macaulay2 process that ended without doing so itself."""
+    folder = os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - as Macaulay2 itself chooses
+    for path in Path(folder).glob(f"M2-{pid}-*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
 # --- what went wrong -----------------------------------------------------------------------------------
 
 _SIGNALS = {
@@ -148,10 +155,11 @@ OUT_OF_MEMORY = re.compile(
 )
 HEAP_SECTIONS = re.compile(r"Too many heap sections", re.IGNORECASE)
 SEGMENTATION = re.compile(r"SIGSEGV|segmentation fault", re.IGNORECASE)
+INTERRUPTED = re.compile(r"^interrupted, stopping$|error: interrupted$", re.MULTILINE)
 NOT_WRITTEN = re.compile(
-    r"(?:error writing|no space left|write error|output error|file system|can't open|couldn't open|"
-    r"opening output file|failed to (?:open|move|rename|write)|moveFile|Permission denied|I/O error|"
-    r"Read-only file system|Disk quota)",
+    r"error writing|no space left|write error|output error|file system|can't open|couldn't open|moveFile|"
+    r"(?:opening|closing) output file|(?:removing|moving|linking|renaming) a file failed|"
+    r"failed to (?:open|move|rename|write)|Permission denied|I/O error|Read-only file system|Disk quota",
     re.IGNORECASE,
 )
 

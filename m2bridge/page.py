@@ -95,8 +95,7 @@ def dimension_table(report: DimensionReport, closure: ZariskiClosure | None = No
     primes = ", ".join(str(sample.prime) for sample in report.samples)
     table.add_row(f"exact Jacobian rank (modulo {primes})", str(report.lower), "proved lower bound")
     if report.upper is not None:
-        what = "number of parameters" if report.n_coordinates is None else "sizes, less verified symmetries"
-        table.add_row(what, str(report.upper), "proved upper bound")
+        table.add_row("sizes, less symmetries", str(report.upper), "proved upper bound")
     if report.evidence is Evidence.COMPUTED:
         table.add_row("elimination", str(report.exact), _MEANING[Evidence.COMPUTED])
     if report.virtual is not None:
@@ -106,7 +105,8 @@ def dimension_table(report: DimensionReport, closure: ZariskiClosure | None = No
         worth = gap if report.numeric.clear else f"{gap}: not clear, decides nothing"
         table.add_row("float64 Jacobian rank", str(report.numeric.rank), worth)
     if closure is not None:
-        table.add_row("closure by elimination", str(closure.dim), _MEANING[closure.evidence])
+        if closure.strategy == "eliminate" or closure.provenance is not None:
+            table.add_row("closure, by its equations", str(closure.dim), _MEANING[Evidence.COMPUTED])
         table.add_row("codimension", str(closure.codim), f"in {closure.n_coordinates} coordinates")
     if report.rank_at_point is not None:
         table.add_row("exact Jacobian rank at the point given", str(report.rank_at_point), "exact at that point")
@@ -118,19 +118,28 @@ def dimension_table(report: DimensionReport, closure: ZariskiClosure | None = No
 def closure_table(closure: ZariskiClosure, degree_formula: int | None = None) -> Table:
     """Return what is known of a closure."""
     table = _table("Zariski closure", "", "value", "obtained by")
-    m2 = f"Macaulay2 {closure.provenance.macaulay2}, {closure.provenance.cpu_seconds:.2f} CPU s"
-    table.add_row("dimension / codimension", f"{closure.dim} / {closure.codim}", m2)
-    table.add_row("degree", str(closure.degree), m2)
+    run = closure.provenance
+    by = f"Macaulay2 {run.macaulay2}, {run.cpu_seconds:.2f} CPU s" if run is not None else "exact arithmetic here"
+    table.add_row("dimension / codimension", f"{closure.dim} / {closure.codim}", by)
+    table.add_row("degree", _number(closure.degree), by if closure.degree is not None else "not determined")
     if degree_formula is not None:
         table.add_row("degree by closed formula", str(degree_formula), _MEANING[Evidence.CONJECTURED])
     counts = ", ".join(f"{count} of degree {degree}" for degree, count in closure.generator_degrees.items())
     what = "minimal generators" if closure.minimal else "generators (inhomogeneous ideal: trimmed, not minimal)"
-    table.add_row(what, counts or "none: the zero ideal", m2)
+    if not closure.complete:
+        what = f"{what} found"
+    steps = ", ".join(f"{step} {seconds:.2f}" for step, seconds in closure.cpu_seconds.items())
+    zero = "none: the zero ideal" if closure.complete else "none"
+    table.add_row(what, counts or zero, f"strategy {closure.strategy}; CPU s: {steps}")
     if closure.betti is not None:
         betti = ", ".join(f"b_{i},{j} = {rank}" for i, j, rank in closure.betti)
-        table.add_row("Betti numbers (independent coordinates)", betti, m2)
-    proved = "each generator vanishes on the image: proved by substitution; that these are all: by Macaulay2"
-    table.add_row("worth", closure.evidence.value, proved if closure.vanishing_proved else _MEANING[closure.evidence])
+        table.add_row("Betti numbers (independent coordinates)", betti, by)
+    if closure.exact_degree is not None:
+        known = "proved: verified forms meet the rank modulo a prime"
+        table.add_row("all equations known up to degree", str(closure.exact_degree), known)
+    table.add_row("all equations", "yes" if closure.complete else "open", closure.completeness)
+    vanish = "each generator vanishes on the image: proved by substitution"
+    table.add_row("worth", closure.evidence.value, vanish if closure.vanishing_proved else _MEANING[closure.evidence])
     return table
 
 

@@ -36,6 +36,49 @@ VectorField = tuple[PolyElement, ...]
 
 
 @dataclass(frozen=True)
+class Symmetry:
+    """A permutation of parameters that permutes some of the coordinates: f_i becomes f_(coordinates[i]).
+
+    Attributes
+    ----------
+    coordinates
+        Permutation of some of the coordinates' indices.
+    parameters
+        Permutation of the parameters' indices: parameter j is replaced by parameter ``parameters[j]``.
+    """
+
+    coordinates: Mapping[int, int]
+    parameters: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A rational inverse of a map on an open set, as polynomials in the coordinates, for proofs of completeness.
+
+    There are a domain B that the map factors through (its image being that of B) and a rational section from
+    coordinate space to B. After clearing denominators, "the section followed by the map is the identity" and
+    "the section satisfies the equations of B" become the ``identities``.
+
+    Attributes
+    ----------
+    denominators
+        Polynomials h that must be invertible, one of each orbit under the map's symmetries.
+    identities
+        Polynomials that must lie in the ideal wherever the denominators are invertible.
+    domain
+        What B is, in words.
+    base
+        A map whose closure's ideal is among the equations of B, with coordinates that bear the same names: its
+        generators are further identities, once they are known to be complete. None if there is none.
+    """
+
+    denominators: tuple[PolyElement, ...]
+    identities: tuple[PolyElement, ...]
+    domain: str
+    base: Parametrization | None = None
+
+
+@dataclass(frozen=True)
 class Parametrization:
     """A polynomial map from parameter space K^n to coordinate space K^m.
 
@@ -62,6 +105,10 @@ class Parametrization:
     cheaper
         Another parametrization with the same coordinates in the same order and the same closure, on which
         elimination is cheaper, or None.
+    symmetries
+        Permutations of parameters that are expected to permute coordinates; whoever uses them verifies them first.
+    chart
+        A rational inverse, in the coordinate ring, or None.
     parameter_degrees
         Positive degrees of the parameters for which the coordinates are homogeneous, or None for all 1.
         Elimination is several times faster on a map that is homogeneous for the degrees it is told.
@@ -76,6 +123,8 @@ class Parametrization:
     vector_fields: tuple[VectorField, ...] = ()
     expected_dimension: int | None = None
     cheaper: Parametrization | None = None
+    symmetries: tuple[Symmetry, ...] = ()
+    chart: Chart | None = None
     parameter_degrees: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -261,13 +310,14 @@ class Parametrization:
 
         return dimension(self, at=None if at is None else self.point(at), seed=seed)
 
-    def closure(
-        self, *, betti: bool = False, engine: Engine | None = None, limits: Limits | None = None
-    ) -> ZariskiClosure:
-        """Return the Zariski closure of the image: ideal, dimension, degree, minimal generators."""
-        from m2bridge.operations import ComputeZariskiClosure, compute
+    def closure(self, **options: Any) -> ZariskiClosure:
+        """Return the Zariski closure of the image: ideal, dimension, degree, minimal generators.
 
-        return compute(ComputeZariskiClosure(self, betti=betti), engine=engine, limits=limits)
+        The options are those of `m2bridge.closure.closure`: strategy, budget, largest degree, Betti numbers, engine.
+        """
+        from m2bridge.closure import closure
+
+        return closure(self, **options)
 
     def groebner(
         self, *, order: str = "grevlex", engine: Engine | None = None, limits: Limits | None = None

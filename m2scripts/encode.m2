@@ -3,14 +3,13 @@
 
 m2bRaw = new Type of BasicList; -- JSON text that is already encoded
 
--- Nested lists of small integers.
-m2bIntegers = L -> new m2bRaw from {replace("\\}", "]", replace("\\{", "[", toString L))};
-
 m2bPolynomial = f -> (
     terms := listForm f;
+    exponents := apply(terms, t -> concatenate("[", demark(",", t#0 / toString), "]"));
+    coefficients := apply(terms, t -> concatenate("\"", toString t#1, "\""));
     new m2bRaw from {concatenate(
-        "{\"exponents\":", (m2bIntegers apply(terms, first))#0,
-        ",\"coefficients\":[", demark(",", apply(terms, t -> concatenate("\"", toString t#1, "\""))), "]}")}
+        "{\"exponents\":[", demark(",", exponents),
+        "],\"coefficients\":[", demark(",", coefficients), "]}")}
     );
 
 m2bPolynomials = L -> apply(toList L, m2bPolynomial);
@@ -47,8 +46,7 @@ m2bWrite = compute -> (
         "peak_kilobytes" => m2bPeak(),
         "result" => result
         };
-    file := if instance(m2bResultFile, String) then m2bResultFile
-        else if #scriptCommandLine > 1 then scriptCommandLine#1;
+    file := if #scriptCommandLine > 1 then scriptCommandLine#1;
     if file === null then print document else (
         part := concatenate(file, ".", toString processID(), ".part");
         part << document << endl << close;

@@ -1,37 +1,8 @@
 """Engines: what runs a job. One interface, so that the choice changes times only, never a result."""
 
-from __future__ import annotations
-
-from typing import Protocol
-
+from m2bridge.engines.pool import EnginePool
+from m2bridge.engines.protocol import Engine
 from m2bridge.engines.script import ScriptEngine
-from m2bridge.job import Job, JobFolder, Outcome
-from m2bridge.macaulay2 import Macaulay2
+from m2bridge.engines.warm import WarmEngine
 
-__all__ = ["Engine", "ScriptEngine"]
-
-
-class Engine(Protocol):
-    """Something that runs jobs, one at a time."""
-
-    @property
-    def macaulay2(self) -> Macaulay2:
-        """The executable that it uses."""
-        ...
-
-    def run(self, job: Job, folder: JobFolder) -> Outcome:
-        """Run a job in its folder and return what became of it.
-
-        A folder that holds the finished result of this very script is reused; what an unfinished run left is
-        removed first. Nothing of the job runs any more when this returns or raises.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If the user interrupts; the job has been ended.
-        """
-        ...
-
-    def close(self) -> None:
-        """End every process of the engine; calling it twice does nothing."""
-        ...
+__all__ = ["Engine", "EnginePool", "ScriptEngine", "WarmEngine"]

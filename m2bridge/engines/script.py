@@ -3,53 +3,20 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Self
 
-from m2bridge.engines.classify import classify, finished_outcome, record
+from m2bridge.engines.classify import Traces, excerpt
+from m2bridge.engines.local import LocalEngine
 from m2bridge.engines.process import SessionProcess
-from m2bridge.job import Job, JobFolder, Outcome, Status
-from m2bridge.macaulay2 import Macaulay2, find_macaulay2
+from m2bridge.job import Job, JobFolder
+from m2bridge.macaulay2 import remove_temporary_files
 
 
-class ScriptEngine:
-    """Runs each job in a Macaulay2 process of its own.
-
-    Parameters
-    ----------
-    macaulay2
-        The executable; by default the one that `find_macaulay2` finds.
-
-    Raises
-    ------
-    Macaulay2Unusable
-        If there is no usable Macaulay2.
-    """
+class ScriptEngine(LocalEngine):
+    """Runs each job in a Macaulay2 process of its own; parameters as for every `LocalEngine`."""
 
     name = "script"
 
-    def __init__(self, macaulay2: Macaulay2 | None = None) -> None:
-        self.macaulay2 = macaulay2 or find_macaulay2()
-
-    def run(self, job: Job, folder: JobFolder) -> Outcome:
-        """Run a job in its folder and return what became of it; see `Engine.run`."""
-        try:
-            with folder.locked():
-                return finished_outcome(job, folder) or self._run(job, folder)
-        except OSError as error:
-            return Outcome(
-                status=Status.NOT_WRITTEN,
-                operation=job.operation,
-                folder=folder.path,
-                wall_seconds=0.0,
-                cpu_seconds=0.0,
-                peak_memory_megabytes=None,
-                returncode=None,
-                message=str(error),
-            )
-
-    def _run(self, job: Job, folder: JobFolder) -> Outcome:
-        folder.prepare(job)
+    def _execute(self, job: Job, folder: JobFolder) -> Traces:
         start = time.monotonic()
         with folder.stdout.open("wb") as stdout, folder.stderr.open("wb") as stderr:
             process = SessionProcess.start(
@@ -59,31 +26,28 @@ class ScriptEngine:
                 memory_megabytes=job.limits.memory_megabytes,
                 folder=folder.path,
             )
+        late = False
         try:
-            in_time = process.wait(job.limits.time_seconds)
-            if not in_time:
+            ended = process.wait(job.limits.time_seconds, self._stop)
+            if not ended:
+                late = not folder.result.exists()
                 process.stop()
         finally:
             process.kill()
-        outcome = classify(
-            job,
-            folder,
+        if process.returncode != 0:
+            remove_temporary_files(process.pid)
+        with folder.stderr.open("rb") as log:
+            said = excerpt(log)
+        return Traces(
             returncode=process.returncode,
             wall_seconds=time.monotonic() - start,
             cpu_seconds=process.usage.cpu_seconds,
             peak_memory_megabytes=process.usage.peak_memory_megabytes,
-            timed_out=not in_time,
+            stderr=said,
+            timed_out=not ended and not self._stop.is_set(),
+            interrupted=not ended and self._stop.is_set(),
+            late=late,
         )
-        record(outcome, job, folder)
-        return outcome
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Do nothing: no process outlives its job."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -11,37 +11,47 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
-_PROC = Path("/proc")
+HAS_PROC = os.path.exists("/proc/self/stat")
 
 
-def session_members(session: int) -> list[int]:
-    """Return the living processes of a session (on systems with /proc)."""
+def session_members(session: int, above: int = 0) -> list[int]:
+    """Return the living processes of a session (on systems with /proc) with numbers above the one given."""
     members = []
-    for entry in os.listdir(_PROC):
-        if not entry.isdigit():
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit() or int(entry) <= above:
             continue
         try:
-            stat = (_PROC / entry / "stat").read_bytes()
+            descriptor = os.open(f"/proc/{entry}/stat", os.O_RDONLY)
         except OSError:
             continue  # It ended while we looked.
+        try:
+            stat = os.read(descriptor, 4096)
+        except OSError:
+            continue
+        finally:
+            os.close(descriptor)
         # The command's name stands in parentheses and may hold blanks and parentheses.
-        state, _, _, member_of = stat[stat.rindex(b")") + 2 :].split()[:4]
+        state, _, _, member_of = stat[stat.rindex(b")") + 2 :].split(maxsplit=4)[:4]
         if int(member_of) == session and state not in (b"Z", b"X"):
             members.append(int(entry))
     return members
 
 
-def signal_session(session: int, number: int) -> bool:
-    """Send a signal to each process of a session; say whether there was one left."""
-    if not _PROC.joinpath("self").exists():
+def signal_session(session: int, number: int, *, spare: int = 0, above: int = 0) -> bool:
+    """Send a signal to each process of a session but one; say whether there was one left.
+
+    Without /proc the members are not known: the signal goes to the process group, and nobody can be spared.
+    """
+    if not HAS_PROC:
+        if spare:
+            return False
         try:
             os.killpg(session, number)
         except (ProcessLookupError, PermissionError):
             return False
         return True
-    members = session_members(session)
+    members = [member for member in session_members(session, above) if member != spare]
     for member in members:
         try:
             os.kill(member, number)
@@ -50,12 +60,12 @@ def signal_session(session: int, number: int) -> bool:
     return bool(members)
 
 
-def kill_session(session: int) -> None:
-    """Kill every process of a session, those that are forked meanwhile included."""
-    for _ in range(200):
-        if not signal_session(session, signal.SIGKILL):
+def kill_session(session: int, *, spare: int = 0, above: int = 0) -> None:
+    """Kill every process of a session but one, those that are forked meanwhile included."""
+    for attempt in range(200):
+        if not signal_session(session, signal.SIGKILL, spare=spare, above=above):
             return
-        time.sleep(0.005)
+        time.sleep(0.0005 if attempt < 10 else 0.005)
 
 
 def main() -> None:

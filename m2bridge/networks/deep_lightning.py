@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
+from m2bridge import modular
 from m2bridge.errors import ModelError
-from m2bridge.exact import RANK_PRIMES, RankSample
+from m2bridge.exact import RankSample
 from m2bridge.networks.lightning import require_sizes
 from m2bridge.numeric import NumericRank, gap_rank
 
@@ -110,6 +110,74 @@ class DeepLightning:
         """
         return self._dimension(self.collapsed_layers) if self.is_bottleneck else None
 
+    # --- symmetries ----------------------------------------------------------------------------------------
+
+    def symmetry_fields(self, weights: Array) -> Array:
+        """Return, at one point, the vector fields along which the function of the network is constant.
+
+        They come from identities of matrices: GL(a_i) acts on (Q_i, K_i) and fixes K_i^T Q_i (for a collapsed layer,
+        the orthogonal group of 2 a_i linear forms fixes its symmetric part); GL(d_i), 0 < i < l, acts on V_i from the
+        left and on Q_(i+1), K_(i+1), V_(i+1) from the right by the inverse; scaling Q_i by c and V_l by c^(-3^(l-i))
+        fixes the function, which has degree 3^(l-i) in A_i.
+
+        Returns
+        -------
+        (k, n)
+            Whole numbers if the weights are; k fields, which may be dependent.
+        """
+        fields: list[Array] = []
+
+        def field() -> tuple[Array, Callable[[int, str], Array]]:
+            vector = np.zeros(self.n_parameters, dtype=weights.dtype)
+            fields.append(vector)
+            return vector, lambda layer, letter: self._matrix(vector, layer, letter)
+
+        last = self.n_layers - 1
+        for layer in range(self.n_layers):
+            Q, K, V = (self._matrix(weights, layer, letter) for letter in "QKV")
+            a = len(Q)
+            for i in range(a):
+                for j in range(a):
+                    _, part = field()
+                    part(layer, "Q")[i] = Q[j]
+                    part(layer, "K")[j] = -K[i]
+            if layer + 1 in self.collapsed_layers:
+                for i in range(a):
+                    for j in range(i):
+                        for first, second in (("Q", K), ("K", Q)):
+                            _, part = field()
+                            part(layer, first)[i] = second[j]
+                            part(layer, first)[j] = -second[i]
+            _, part = field()
+            part(layer, "Q")[:] = Q
+            part(last, "V")[:] = -(3 ** (last - layer)) * self._matrix(weights, last, "V")
+            if layer < last:
+                after = {letter: self._matrix(weights, layer + 1, letter) for letter in "QKV"}
+                for i in range(len(V)):
+                    for j in range(len(V)):
+                        _, part = field()
+                        part(layer, "V")[i] = V[j]
+                        for letter, matrix in after.items():
+                            part(layer + 1, letter)[:, j] = -matrix[:, i]
+        return np.array(fields)
+
+    def symmetry_rank(self, seed: int = 0) -> int:
+        """Return the number k of independent fields at a random point, modulo a prime.
+
+        The dimension of the neurovariety is at most n - k: proved, since independence modulo a prime at one point
+        implies generic independence. For bottleneck widths and a_i <= d_(i-1) no rank is needed: in a combination
+        that vanishes, V_1, V_2, … of full row rank kill GL(d_1), GL(d_2), … one after the other, then each K_i of full
+        row rank kills GL(a_i), and Q_i the scaling.
+        """
+        if self.is_bottleneck and not self.collapsed_layers and all(a <= d for a, d in self._attention_sizes):
+            return sum(a * a for a in self.ranks) + sum(d * d for d in self.widths[1:-1]) + self.n_layers
+        weights = np.random.default_rng(seed).integers(1, modular.PRIME, self.n_parameters)
+        return modular.rank(self.symmetry_fields(weights) % modular.PRIME)
+
+    @property
+    def _attention_sizes(self) -> list[tuple[int, int]]:
+        return list(zip(self.ranks, self.widths[:-1], strict=True))
+
     # --- ranks ---------------------------------------------------------------------------------------------
 
     @cached_property
@@ -129,7 +197,29 @@ class DeepLightning:
         place, shape = self._slices[layer][letter]
         return weights[..., place].reshape(*weights.shape[:-1], *shape)
 
-    def function_jacobian(self, weights: Array, inputs: Array, product: Product) -> Array:
+    def _normal_form(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return random weights in a normal form under the symmetries, and which of them vary.
+
+        The first min(a, d) rows and columns of Q_i are the identity (its other rows are zero, as are those of K_i);
+        for bottleneck widths V_1 = [I *] and V_2, …, V_(l-1) are the identity. Generic weights can be brought to it,
+        so that ranks there are generic ranks; in any case they are lower bounds.
+        """
+        weights = rng.integers(1, modular.PRIME, self.n_parameters).astype(np.float64)
+        varies = np.ones(self.n_parameters, dtype=bool)
+        for layer, (a, d) in enumerate(self._attention_sizes):
+            r = min(a, d)
+            Q, K, V = (self._matrix(weights, layer, letter) for letter in "QKV")
+            varies_Q, varies_K, varies_V = (self._matrix(varies, layer, letter) for letter in "QKV")
+            Q[:, :r], Q[r:], K[r:] = np.eye(a, r), 0, 0
+            varies_Q[:, :r], varies_Q[r:], varies_K[r:] = False, False, False
+            if self.is_bottleneck and layer < self.n_layers - 1:
+                V[:, : len(V)] = np.eye(len(V))
+                varies_V[:, : len(V)] = False
+        return weights, varies
+
+    def function_jacobian(
+        self, weights: Array, inputs: Array, product: Product, varies: Array | None = None, rows: int | None = None
+    ) -> Array:
         """Return the Jacobian of weights -> outputs at given inputs, by forward mode.
 
         Parameters
@@ -140,28 +230,113 @@ class DeepLightning:
             Input matrices.
         product
             Matrix product over the number system of the entries (with reduction modulo p, or plain).
+        varies : (n,)
+            Which weights to differentiate by; by default all.
+        rows
+            How many of the d_l output rows to take of each input, in turn; by default all.
 
         Returns
         -------
-        (N * d_l * t, n)
+        (N * rows * t, number of weights that vary)
         """
-        n = len(weights)
-        directions = np.eye(n, dtype=weights.dtype)
-        Y = inputs[:, None]  # (N, 1, d, t), and its derivatives (N, n, d, t)
-        dY = np.zeros((len(inputs), n, self.widths[0], self.t), dtype=weights.dtype)
+        chosen = np.arange(len(weights)) if varies is None else np.flatnonzero(varies)
+        columns = np.searchsorted(chosen, [places["Q"][0].start for places in self._slices] + [len(weights)])
+        Y = inputs[:, None]  # (N, 1, d, t), and its derivatives (N, columns so far, d, t)
+        dY = np.zeros((len(inputs), 0, self.widths[0], self.t), dtype=weights.dtype)
         for layer in range(self.n_layers):
+            own = chosen[columns[layer] : columns[layer + 1]]
+            directions = np.zeros((len(own), len(weights)), dtype=weights.dtype)
+            directions[np.arange(len(own)), own] = 1
             Q, K, V = (self._matrix(weights, layer, letter) for letter in "QKV")
             dQ, dK, dV = (self._matrix(directions, layer, letter) for letter in "QKV")
+            if layer == self.n_layers - 1 and rows is not None and rows < len(V):
+                # Each input serves for a few output rows only, another few for the next input.
+                first = np.arange(len(inputs)) * rows
+                take = (first[:, None] + np.arange(rows)) % len(V)
+                V, dV = V[take][:, None], np.swapaxes(dV[:, take], 0, 1)
             k, q = product(K, Y), product(Q, Y)
-            dk = product(dK, Y) + product(K, dY)
-            dq = product(dQ, Y) + product(Q, dY)
+            # Derivatives by weights of earlier layers come through Y, those by this layer's are new.
+            dk = np.concatenate([product(K, dY), _repeat(product(dK, Y), len(inputs))], axis=1)
+            dq = np.concatenate([product(Q, dY), _repeat(product(dQ, Y), len(inputs))], axis=1)
             S = product(_swap(k), q)
             dS = product(_swap(dk), q) + product(_swap(k), dq)
             Z = product(Y, S)
-            dZ = product(dY, S) + product(Y, dS)
-            dY = product(dV, Z) + product(V, dZ)
+            dZ = product(Y, dS)
+            dZ[:, : dY.shape[1]] += product(dY, S)
+            new_dY = product(V, dZ)
+            new_dY[:, dY.shape[1] :] += product(dV, Z)
+            dY = new_dY
             Y = product(V, Z)
-        return np.moveaxis(dY, 1, -1).reshape(-1, n)
+        return np.moveaxis(dY, 1, -1).reshape(-1, len(chosen))
+
+    def token_jacobian(self, weights: Array, inputs: Array, rows: int) -> Array:
+        """Return the Jacobian of weights in normal form -> outputs, for bottleneck widths, modulo a prime.
+
+        With X' = V_1 X and N_1 = X^T A_1 X, N_k = X'^T A_k X', the output is V_l X' T_l, where T_1 = N_1 and
+        T_k = T_(k-1) T_(k-1)^T N_k T_(k-1): only t x t matrices and their derivatives are carried from layer to
+        layer. For l = 1 it is V_1 X N_1.
+
+        Parameters
+        ----------
+        weights : (n,)
+            Weights in normal form (see `_normal_form`).
+        inputs : (N, d_0, t)
+            Inputs.
+        rows
+            How many of the d_l output rows to take of each input, in turn.
+
+        Returns
+        -------
+        (N * rows * t, number of weights that vary)
+            Columns in the order: Q_i, K_i of each layer, V_1 (if l > 1), V_l.
+        """
+        count, t, last = len(inputs), self.t, self.n_layers - 1
+        product = modular.product
+        V = [self._matrix(weights, layer, "V") for layer in range(self.n_layers)]
+        reduced = inputs if last == 0 else product(V[0], inputs)  # X'
+        hidden = len(reduced[0])
+        n_reduction = 0 if last == 0 else hidden * (self.widths[0] - hidden)
+        sizes = [min(a, d) * (d - min(a, d)) + min(a, d) * d for a, d in self._attention_sizes]
+        starts = np.cumsum([0, *sizes, n_reduction])
+        dT = np.zeros((count, int(starts[-1]), t, t))
+        # Derivatives of X' by the free entries (i, j) of V_1: row i is row j of X.
+        moving = inputs[:, hidden:] if n_reduction else inputs[:, :0]
+        T = np.broadcast_to(np.eye(t), (count, t, t))
+        for layer, (a, d) in enumerate(self._attention_sizes):
+            r = min(a, d)
+            tokens = inputs if layer == 0 else reduced
+            Q, K = self._matrix(weights, layer, "Q")[:r], self._matrix(weights, layer, "K")[:r]
+            q, k = product(Q, tokens), product(K, tokens)
+            N = product(_swap(k), q)
+            # N = k^T q: by Q_ij the derivative is k_i^T x_j, by K_ij it is x_j^T q_i.
+            by_Q = (k[:, :, None, :, None] * tokens[:, None, r:, None, :]).reshape(count, -1, t, t)
+            by_K = (tokens[:, None, :, :, None] * q[:, :, None, None, :]).reshape(count, -1, t, t)
+            TT, NT = product(T, _swap(T)), product(N, T)
+            if layer == 0:
+                dT[:, starts[0] : starts[1]] = modular.reduce(np.concatenate([by_Q, by_K], axis=1))
+                T = N
+                continue
+            U = _times(dT, _swap(T))
+            carried = _times(U + _swap(U), NT) + _times(dT, product(product(T, _swap(T)), N), left=True)
+            own = np.zeros_like(dT)
+            own[:, starts[layer] : starts[layer + 1]] = modular.reduce(np.concatenate([by_Q, by_K], axis=1))
+            if n_reduction:
+                AX, AtX = product(_swap(K), q), product(_swap(Q), k)  # A X', A^T X'
+                by_V = moving[:, None, :, :, None] * AX[:, :, None, None, :]
+                by_V = modular.reduce(by_V) + modular.reduce(AtX[:, :, None, :, None] * moving[:, None, :, None, :])
+                own[:, starts[-2] :] = by_V.reshape(count, -1, t, t)
+            dT = modular.reduce(carried + _times(_times(own, TT, left=True), T))
+            T = product(product(TT, N), T)
+        take = (np.arange(count)[:, None] * rows + np.arange(rows)) % self.widths[-1]
+        W = V[last][take]  # (N, rows, d_(l-1))
+        blocks = [_times_left(product(W, reduced), dT)]
+        if n_reduction:
+            by_V = W[:, :, :, None, None] * product(_swap(T), _swap(moving)).swapaxes(1, 2)[:, None, None]
+            blocks[0][:, :, starts[-2] :] += modular.reduce(by_V).reshape(count, rows, n_reduction, t)
+        by_last = np.zeros((count, rows, self.widths[-1], len(reduced[0]), t))
+        by_last[np.arange(count)[:, None], np.arange(rows), take] = product(reduced, T)[:, None]
+        blocks.append(by_last.reshape(count, rows, -1, t))
+        return modular.reduce(np.concatenate(blocks, axis=2)).swapaxes(2, 3).reshape(count * rows * t, -1)
 
     def virtual_jacobian(self, weights: Array, product: Product) -> Array:
         """Return the Jacobian of weights -> virtual weights (M_1, …, M_l, L).
@@ -195,38 +370,37 @@ class DeepLightning:
     def native_rank(self, seed: int = 0) -> RankSample:
         """Return the rank, modulo a prime, of the Jacobian of weights -> outputs at random weights and inputs.
 
-        A lower bound for the dimension of the neurovariety. Inputs are added until the rank no longer grows.
+        A lower bound for the dimension of the neurovariety. It stops at the upper bound that the symmetries give;
+        below it, inputs are added until the rank no longer grows.
         """
-        prime = RANK_PRIMES[0]
         rng = np.random.default_rng(seed)
-        weights = rng.integers(1, prime, self.n_parameters)
-        rows = self.widths[-1] * self.t
-        # One generic input more adds at least one to a rank that is not yet full, so as many inputs as weights
-        # always suffice; most networks need far fewer.
-        count = min(self.n_parameters, 2 * -(-self.n_parameters // rows) + 2)
-        inputs = rng.integers(1, prime, (count, self.widths[0], self.t))
-        rank = self._rank(weights, inputs, prime)
-        while count < self.n_parameters:
-            more = rng.integers(1, prime, (count, self.widths[0], self.t))
-            inputs = np.concatenate([inputs, more])[: self.n_parameters]
-            count = len(inputs)
-            larger = self._rank(weights, inputs, prime)
-            if larger == rank:
-                break
-            rank = larger
-        return RankSample(prime, 1, rank)
-
-    def _rank(self, weights: Array, inputs: Array, prime: int) -> int:
-        return _rank_modulo(self.function_jacobian(weights, inputs, _modular_product(prime)), prime)
+        weights, varies = self._normal_form(rng)
+        columns = int(varies.sum())
+        most = min(columns, self.n_parameters - self.symmetry_rank(seed))
+        rows = min(self.widths[-1], max(self.widths[0], self.t), self.t) if columns > _MANY else self.widths[-1]
+        count = max(1, -(-5 * columns // (4 * rows * self.t)))
+        best = 0
+        while True:
+            inputs = rng.integers(1, modular.PRIME, (count, self.widths[0], self.t)).astype(np.float64)
+            if self.is_bottleneck:
+                chunks = np.array_split(inputs, -(-count * columns * self.t**2 // _CHUNK))
+                jacobian = np.concatenate([self.token_jacobian(weights, chunk, rows) for chunk in chunks])
+            else:
+                jacobian = self.function_jacobian(weights, inputs, modular.product, varies, rows)
+            found = modular.rank(jacobian)
+            # One generic input more adds at least one to a rank that is not yet full, so as many inputs as columns
+            # always suffice; most networks need far fewer.
+            if found >= most or count >= columns or (found == best and count > 1):
+                return RankSample(modular.PRIME, 1, max(found, best))
+            best, count, rows = max(found, best), min(2 * count, columns), self.widths[-1]
 
     def virtual_rank(self, seed: int = 0) -> RankSample:
         """Return the rank, modulo a prime, of the Jacobian of weights -> virtual weights at random weights.
 
         Less l, it equals the dimension of the neurovariety in every case tested, bottleneck or not.
         """
-        prime = RANK_PRIMES[0]
-        weights = np.random.default_rng(seed).integers(1, prime, self.n_parameters)
-        return RankSample(prime, 1, _rank_modulo(self.virtual_jacobian(weights, _modular_product(prime)), prime))
+        weights = np.random.default_rng(seed).integers(1, modular.PRIME, self.n_parameters).astype(np.float64)
+        return RankSample(modular.PRIME, 1, modular.rank(self.virtual_jacobian(weights, modular.product)))
 
     def numeric_rank(self, seed: int = 0) -> NumericRank:
         """Return the float64 rank, by singular-value gap, of the Jacobian of weights -> outputs.
@@ -243,23 +417,33 @@ class DeepLightning:
         return gap_rank(self.function_jacobian(weights, inputs, np.matmul))
 
 
+_MANY = 200
+"""With more columns than this, only t output rows of each input are taken: the others tell little more."""
+
+
+_CHUNK = 2_000_000
+"""Entries of the derivatives that are carried at once: they should fit the processor's cache."""
+
+
+def _times(stack: Array, matrices: Array, *, left: bool = False) -> Array:
+    """Return, modulo the prime, (N, c, t, t) times (N, t, t) from the right or the left, one large product for each."""
+    if left:
+        return _swap(_times(_swap(stack), _swap(matrices)))
+    count, c, t, _ = stack.shape
+    return modular.product(np.ascontiguousarray(stack).reshape(count, c * t, t), matrices).reshape(count, c, t, t)
+
+
+def _times_left(matrices: Array, stack: Array) -> Array:
+    """Return, modulo the prime, (N, r, t) times (N, c, t, t) as (N, r, c, t)."""
+    count, c, t, _ = stack.shape
+    wide = np.ascontiguousarray(np.moveaxis(stack, 2, 1)).reshape(count, t, c * t)
+    return modular.product(matrices, wide).reshape(count, -1, c, t)
+
+
 def _swap(matrices: Array) -> Array:
     return np.swapaxes(matrices, -1, -2)
 
 
-def _modular_product(prime: int) -> Product:
-    """Return the matrix product modulo a prime below 2^31, on int64 without overflow."""
-
-    def product(left: Array, right: Array) -> Array:
-        left, right = left % prime, right % prime
-        # Halves of 16 bits: every sum of up to 2^15 products stays below 2^62.
-        high, low = left >> 16, left & 0xFFFF
-        result: Array = ((np.matmul(high, right) % prime << 16) + np.matmul(low, right)) % prime
-        return result
-
-    return product
-
-
-def _rank_modulo(matrix: Array, prime: int) -> int:
-    rows, columns = matrix.shape
-    return int(flint.nmod_mat(rows, columns, (matrix % prime).ravel().tolist(), prime).rank())
+def _repeat(matrices: Array, count: int) -> Array:
+    """Return (N, …) of matrices that may have been computed for all N inputs at once."""
+    return matrices if matrices.shape[0] == count else np.broadcast_to(matrices, (count, *matrices.shape[1:]))

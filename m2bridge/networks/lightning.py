@@ -10,7 +10,7 @@ closure is the image of (linear forms)^d' x (d x d matrices of rank <= a). For t
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, permutations
@@ -22,11 +22,12 @@ from sympy.polys.domains.domain import Domain
 from sympy.polys.rings import PolyElement, PolyRing
 
 from m2bridge.errors import ModelError
-from m2bridge.parametrization import Parametrization, VectorField
+from m2bridge.parametrization import Chart, Parametrization, Symmetry, VectorField
 from m2bridge.polynomials import make_ring
 
 Weights = Literal["QKV", "AV"]
 Matrix = list[list[PolyElement]]
+Coordinates = Callable[[int, int, int, int], PolyElement]
 
 
 def require_sizes(**sizes: object) -> None:
@@ -214,10 +215,10 @@ class LightningAttention:
         latter exist, with p = q = m as well.
         """
         if weights == "QKV":
-            parametrization = self._map(self._native_ring(field), "Q, K, V", vector_fields=True)
+            parametrization = self._map(self._native_ring(field), "Q, K, V", with_structure=True)
             return replace(parametrization, cheaper=self._eliminated(field))
         ring = self._ring(field, A=(self.d, self.d), V=(self.d_out, self.d))
-        parametrization = self._map(ring, "A, V", vector_fields=True)
+        parametrization = self._map(ring, "A, V", with_structure=True)
         minors = tuple(_minors(_entries(ring, "A", self.d, self.d), self.a + 1)) if self.a < self.d else ()
         return replace(parametrization, relations=minors, cheaper=self._eliminated(field))
 
@@ -243,7 +244,7 @@ class LightningAttention:
         ]
         return make_ring(names, field)
 
-    def _map(self, ring: PolyRing, letters: str, *, vector_fields: bool = False) -> Parametrization:
+    def _map(self, ring: PolyRing, letters: str, *, with_structure: bool = False) -> Parametrization:
         d = self.d
         V = _entries(ring, "V", self.d_out, d)
         if "Q" in letters:
@@ -264,8 +265,10 @@ class LightningAttention:
             coordinates=tuple(coordinates),
             coordinate_names=tuple(names),
             title=f"{self} in {letters}",
-            vector_fields=tuple(self._vector_fields(ring, letters)) if vector_fields else (),
+            vector_fields=tuple(self._vector_fields(ring, letters)) if with_structure else (),
+            symmetries=tuple(self._coordinate_symmetries(ring, names, letters)) if with_structure else (),
             expected_dimension=self.dimension,
+            chart=self._chart(make_ring(names, ring.domain)) if with_structure else None,
         )
 
     def _row(
@@ -286,6 +289,124 @@ class LightningAttention:
             for u, w, x in sorted(set(permutations(triple))):
                 value = value + v[u] * A[w][x]
             yield ("z", triple), value
+
+    # --- a rational inverse -----------------------------------------------------------------------------
+
+    def _chart(self, coordinate_ring: PolyRing) -> Chart | None:
+        """Return a rational inverse of (A, V) -> coordinates, for t >= 2 and d >= 2; see docs/completeness.md.
+
+        Rows and columns are counted from 0; b = d - 1 is the base index. For a = 1 the function is a tuple of quadrics
+        v_i c, times one linear form: then the inverse goes to pairs of such, and the quadrics are a map of their own.
+        """
+        d, b = self.d, self.d - 1
+        if self.t == 1 or d == 1:
+            return None
+        y = _named_coordinates(coordinate_ring)
+        if self.a > 1:
+            domain = "d x d matrices A of rank <= a, times d' x d matrices V with one entry 1"
+            chart = self._chart_of_two_rows(y, range(d)) if self.d_out > 1 else self._chart_of_one_row(y)
+            return replace(chart, domain=domain)
+        last = self.d_out - 1
+        h = y(last, b, b, b)
+        identities = [
+            y(i, p, q, m) * h - y(i, p, q, b) * y(last, b, b, m)
+            for i in range(self.d_out)
+            for p in range(d)
+            for q in range(p, d)
+            for m in range(b)
+        ]
+        if self.d_out > 1:
+            domain = "tuples of quadrics with a common linear factor, times linear forms"
+            return Chart((h,), tuple(identities), domain, self._quadrics_with_common_factor(coordinate_ring.domain))
+        quadric = [[y(0, p, q, b) * (2 if p == q else 1) for q in range(d)] for p in range(d)]
+        identities += _minors(quadric, 3) if d >= 3 else []
+        return Chart((h,), tuple(identities), "symmetric d x d matrices of rank <= 2, times linear forms")
+
+    def _chart_of_one_row(self, y: Coordinates) -> Chart:
+        """Return the inverse for d' = 1, a >= 2: V has last entry 1."""
+        d, b, c = self.d, self.d - 1, self.d - 2
+        others = range(b)
+        delta = [y(0, q, b, b) * y(0, b, b, c) - y(0, q, b, c) * y(0, b, b, b) for q in others]
+        v = [y(0, q, q, b) * y(0, b, b, c) - y(0, q, q, c) * y(0, b, b, b) for q in others]
+        A = [[y(0, q, b, m) * delta[q] - v[q] * y(0, b, b, m) for m in range(d)] for q in others]
+        identities = []
+        for m in range(d):
+            for q in others:
+                identities.append(y(0, q, q, m) * delta[q] ** 2 - v[q] * A[q][m])
+                identities += [y(0, q, r, m) * delta[q] * delta[r] - v[q] * A[r][m] - v[r] * A[q][m] for r in range(q)]
+        identities += self._rank_conditions([*A, [y(0, b, b, m) for m in range(d)]])
+        return Chart((delta[0],), tuple(f for f in identities if f), "")
+
+    def _chart_of_two_rows(self, y: Coordinates, columns: Sequence[int]) -> Chart:
+        """Return the inverse for d' >= 2 from its first and last row, on some columns, the last one included."""
+        d, b, last = self.d, self.d - 1, self.d_out - 1
+        others = range(b)
+        h = y(last, b, b, b)
+        E = [h * y(0, q, b, b) - y(0, b, b, b) * y(last, q, b, b) for q in others]
+        A = [{m: h * y(0, q, q, m) - y(0, b, b, b) * y(last, q, q, m) for m in columns} for q in others]
+        V = [[y(i, q, b, b) * E[q] - y(i, b, b, b) * A[q][b] for q in others] for i in range(self.d_out)]
+        identities = []
+        for i in range(self.d_out):
+            for m in columns:
+                base = y(last, b, b, m)
+                identities.append(y(i, b, b, m) * h - y(i, b, b, b) * base)
+                for q in others:
+                    identities.append(y(i, q, b, m) * h * E[q] - V[i][q] * base - y(i, b, b, b) * h * A[q][m])
+                    identities.append(y(i, q, q, m) * E[q] ** 2 - V[i][q] * A[q][m])
+                    identities += [
+                        y(i, q, r, m) * E[q] * E[r] - V[i][q] * A[r][m] - V[i][r] * A[q][m] for r in range(q)
+                    ]
+        if len(columns) == d:
+            rows = [[A[q][m] for m in columns] for q in others]
+            identities += self._rank_conditions([*rows, [y(last, b, b, m) for m in columns]])
+        return Chart((h, E[0]), tuple(f for f in identities if f), "")
+
+    def _quadrics_with_common_factor(self, field: Domain) -> Parametrization:
+        """Return the map (V, c) -> the coefficients of the quadrics v_i c, named as the last column's coordinates."""
+        d, b = self.d, self.d - 1
+        ring = self._ring(field, V=(self.d_out, d), c=(d, 1))
+        V, c = _entries(ring, "V", self.d_out, d), _entries(ring, "c", d, 1)
+        labels = [(i, p, q) for i in range(self.d_out) for p in range(d) for q in range(p, d)]
+        names = [name_entry("y", i, p, q, b) for i, p, q in labels]
+        scaling = [x if str(name).startswith("c") else -x for name, x in zip(ring.symbols, ring.gens, strict=True)]
+        place = {label: number for number, label in enumerate(labels)}
+        entry = {str(symbol): number for number, symbol in enumerate(ring.symbols)}
+
+        def symmetry(row: dict[int, int], column: dict[int, int]) -> Symmetry:
+            moved = {
+                entry[name_entry("V", i, p)]: entry[name_entry("V", row.get(i, i), column.get(p, p))]
+                for i in range(self.d_out)
+                for p in range(d)
+            }
+            moved |= {entry[name_entry("c", p, 0)]: entry[name_entry("c", column.get(p, p), 0)] for p in range(d)}
+            permuted = {
+                number: place[(row.get(i, i), *_sorted_pair(column.get(p, p), column.get(q, q)))]
+                for (i, p, q), number in place.items()
+            }
+            return Symmetry(permuted, moved)
+
+        coordinate_ring = make_ring(names, field)
+        return Parametrization(
+            ring=ring,
+            coordinates=tuple(
+                V[i][p] * c[p][0] if p == q else V[i][p] * c[q][0] + V[i][q] * c[p][0] for i, p, q in labels
+            ),
+            coordinate_names=tuple(names),
+            title=f"{self.d_out} quadrics in {d} variables with a common linear factor",
+            vector_fields=(tuple(scaling),),
+            symmetries=(
+                *(symmetry({i: i + 1, i + 1: i}, {}) for i in range(self.d_out - 1)),
+                *(symmetry({}, {p: p + 1, p + 1: p}) for p in range(d - 1)),
+            ),
+            expected_dimension=d * self.d_out + d - 1,
+            chart=replace(
+                self._chart_of_two_rows(_named_coordinates(coordinate_ring), [b]),
+                domain="vectors c, times d' x d matrices V with one entry 1",
+            ),
+        )
+
+    def _rank_conditions(self, rows: Matrix) -> list[PolyElement]:
+        return list(_minors(rows, self.a + 1)) if self.a < self.d else []
 
     # --- symmetries ----------------------------------------------------------------------------------------
 
@@ -331,6 +452,52 @@ class LightningAttention:
             for p in range(d):
                 for q in range(p):
                     yield field({name_entry("A", p, q): ring.one, name_entry("A", q, p): -ring.one})
+
+    def _coordinate_symmetries(self, ring: PolyRing, names: Sequence[str], letters: str) -> Iterator[Symmetry]:
+        """Yield transpositions of neighbouring rows of V, columns of V and K, columns of Q (with A = K^T Q).
+
+        For t >= 2 the coordinates ``y`` are permuted; for t = 1, all columns at once, all coordinates.
+        """
+        parameters = {str(symbol): j for j, symbol in enumerate(ring.symbols)}
+        coordinates = {name: i for i, name in enumerate(names)}
+
+        def symmetry(row: dict[int, int], left: dict[int, int], right: dict[int, int]) -> Symmetry:
+            moved: dict[int, int] = {}
+            for i in range(self.d_out):
+                for p in range(self.d):
+                    moved[parameters[name_entry("V", i, p)]] = parameters[
+                        name_entry("V", row.get(i, i), left.get(p, p))
+                    ]
+            for letter, first, second in (("Q", {}, right), ("K", {}, left), ("A", left, right)):
+                if letter not in letters:
+                    continue
+                for p in range(self.d if letter == "A" else self.a):
+                    for q in range(self.d):
+                        source = parameters[name_entry(letter, p, q)]
+                        moved[source] = parameters[name_entry(letter, first.get(p, p), second.get(q, q))]
+            permuted: dict[int, int] = {}
+            for i in range(self.d_out):
+                if self.t >= 2:
+                    labels = [(p, q, m) for p in range(self.d) for q in range(p, self.d) for m in range(self.d)]
+                else:
+                    labels = list(combinations_with_replacement(range(self.d), 3))
+                for p, q, m in labels:
+                    pair = sorted((left.get(p, p), left.get(q, q)))
+                    image = [*pair, right.get(m, m)] if self.t >= 2 else sorted([*pair, left.get(m, m)])
+                    letter = "y" if self.t >= 2 else "z"
+                    source = coordinates[name_entry(letter, i, p, q, m)]
+                    permuted[source] = coordinates[name_entry(letter, row.get(i, i), *image)]
+            return Symmetry(permuted, moved)
+
+        for i in range(self.d_out - 1):
+            yield symmetry({i: i + 1, i + 1: i}, {}, {})
+        for p in range(self.d - 1):
+            swap = {p: p + 1, p + 1: p}
+            if self.t == 1:
+                yield symmetry({}, swap, swap)
+            else:
+                yield symmetry({}, swap, {})
+                yield symmetry({}, {}, swap)
 
     def orbits(self) -> list[Orbit]:
         """Return the orbits of (A, V) up to rescaling: the zero function first, as ``(0, 0, 0)``, then the others.
@@ -383,9 +550,23 @@ def name_entry(letter: str, *indices: int) -> str:
     return f"{letter}[{','.join(map(str, numbers))}]"
 
 
+def _named_coordinates(ring: PolyRing) -> Coordinates:
+    """Return the coordinate y_{i,pq,m} of a ring as a function of i, p, q, m, counted from 0; p and q in any order."""
+    named = {str(symbol): y for symbol, y in zip(ring.symbols, ring.gens, strict=True)}
+
+    def coordinate(i: int, p: int, q: int, m: int) -> PolyElement:
+        return named[name_entry("y", i, min(p, q), max(p, q), m)]
+
+    return coordinate
+
+
 def _entries(ring: PolyRing, letter: str, rows: int, columns: int) -> Matrix:
     variables = {str(symbol): x for symbol, x in zip(ring.symbols, ring.gens, strict=True)}
     return [[variables[name_entry(letter, i, j)] for j in range(columns)] for i in range(rows)]
+
+
+def _sorted_pair(p: int, q: int) -> tuple[int, int]:
+    return (p, q) if p <= q else (q, p)
 
 
 def _transpose(matrix: Matrix) -> Matrix:

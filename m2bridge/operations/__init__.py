@@ -7,6 +7,7 @@ one: these four, and its class in `OPERATIONS`.
 from __future__ import annotations
 
 from m2bridge.operations.base import Operation, Provenance, compute
+from m2bridge.operations.completeness import Completeness, ComputeCompleteness
 from m2bridge.operations.fibre import Component, ComputeFibre, Fibre
 from m2bridge.operations.groebner_basis import ComputeGroebnerBasis, GroebnerBasis
 from m2bridge.operations.ideal_membership import ComputeIdealMembership, IdealMembership
@@ -23,11 +24,14 @@ OPERATIONS = (
     ComputeSingularLocus,
     ComputeFibre,
     ComputeIdealMembership,
+    ComputeCompleteness,
 )
 
 __all__ = [
     "OPERATIONS",
+    "Completeness",
     "Component",
+    "ComputeCompleteness",
     "ComputeFibre",
     "ComputeGroebnerBasis",
     "ComputeIdealMembership",

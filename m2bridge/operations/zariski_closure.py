@@ -33,10 +33,10 @@ class ZariskiClosure:
     codim
         m - dim.
     degree
-        Degree of X, for an inhomogeneous ideal of its projective closure; 0 for the empty set.
+        Degree of X, for an inhomogeneous ideal of its projective closure; 0 for the empty set; None if not known.
     generators
         Generators of I, in the user's names: linear equations first, then minimal generators modulo them
-        (over QQ coprime integer coefficients, over GF(p) monic).
+        (over QQ coprime integer coefficients, over GF(p) monic). If not ``complete``, those that were found.
     minimal
         Whether the generators are a minimal set; False where I is not homogeneous for any degrees that were
         tried, so that the numbers by degree only say what a trimmed set looks like.
@@ -50,15 +50,26 @@ class ZariskiClosure:
     vanishing_proved
         Whether each generator was checked to vanish on the image, by exact substitution; not done for maps with
         relations among their parameters.
+    complete
+        Whether the generators were shown to generate I.
+    completeness
+        How that was shown, or what is missing, in words.
+    exact_degree
+        All equations of degree up to this one are known: proved. None if nothing was proved degree by degree.
+    strategy
+        ``linear``, ``interpolate`` or ``eliminate``: which one answered.
+    cpu_seconds
+        CPU seconds of each step, Macaulay2's included.
     evidence
-        ``COMPUTED``: that there are no other generators rests on Macaulay2.
+        ``PROVED`` if complete with nothing left to trust; ``COMPUTED`` if completeness rests on Macaulay2;
+        ``LOWER_BOUND`` if I contains at least what was found.
     provenance
-        Where it comes from.
+        Where it comes from; None if Macaulay2 was not needed.
     """
 
     dim: int
     codim: int
-    degree: int
+    degree: int | None
     generators: tuple[PolyElement, ...]
     minimal: bool
     generator_degrees: dict[int, int]
@@ -66,8 +77,13 @@ class ZariskiClosure:
     n_coordinates: int
     n_independent: int
     vanishing_proved: bool
+    complete: bool
+    completeness: str
+    exact_degree: int | None
+    strategy: str
+    cpu_seconds: Mapping[str, float]
     evidence: Evidence
-    provenance: Provenance
+    provenance: Provenance | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the closure as plain data, as ``--json`` prints it."""
@@ -82,6 +98,11 @@ class ZariskiClosure:
             "n_coordinates": self.n_coordinates,
             "n_independent_coordinates": self.n_independent,
             "vanishing_proved": self.vanishing_proved,
+            "complete": self.complete,
+            "completeness": self.completeness,
+            "exact_degree": self.exact_degree,
+            "strategy": self.strategy,
+            "cpu_seconds": dict(self.cpu_seconds),
         }
 
 
@@ -103,10 +124,13 @@ class ComputeZariskiClosure(Operation[ZariskiClosure]):
         The map; relations among its parameters are allowed.
     betti
         Whether to compute the Betti numbers as well.
+    equations
+        Generators of the ideal, if known already: then nothing is eliminated.
     """
 
     parametrization: Parametrization
     betti: bool = False
+    equations: tuple[PolyElement, ...] | None = None
     seed: int = 0
 
     name = "zariski_closure"
@@ -114,7 +138,7 @@ class ComputeZariskiClosure(Operation[ZariskiClosure]):
 
     @cached_property
     def _ideal(self) -> ClosureIdeal:
-        return ClosureIdeal(self.parametrization)
+        return ClosureIdeal(self.parametrization, self.equations)
 
     @property
     def field_name(self) -> str:
@@ -162,6 +186,11 @@ class ComputeZariskiClosure(Operation[ZariskiClosure]):
             n_coordinates=self.parametrization.n_coordinates,
             n_independent=len(reduction.kept),
             vanishing_proved=not self.parametrization.relations,
+            complete=True,
+            completeness="Macaulay2's kernel" if self.equations is None else "the equations were given as complete",
+            exact_degree=None,
+            strategy="eliminate",
+            cpu_seconds={"eliminate": outcome.cpu_seconds},
             evidence=Evidence.COMPUTED,
             provenance=Provenance.of(document, outcome, self.field_name),
         )

@@ -1,0 +1,1 @@
+"""Closures by interpolation: gradings, monomials, linear algebra modulo a prime, lifting, verification."""
