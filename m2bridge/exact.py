@@ -107,16 +107,20 @@ def _constant_term(polynomial: PolyElement) -> Fraction:
 # --- the Jacobian of a map -----------------------------------------------------------------------------
 
 
+def jacobian_at(parametrization: Parametrization, point: Sequence[Fraction]) -> list[list[Any]]:
+    """Return the Jacobian (m x n) at one point of parameter space, as elements of the ground field."""
+    values = fraction_point(point, parametrization.field)
+    return [
+        [evaluate_exactly(f.diff(x), values) for x in parametrization.ring.gens] for f in parametrization.coordinates
+    ]
+
+
 def jacobian_rank_at(parametrization: Parametrization, point: Sequence[Fraction]) -> int:
     """Return the rank, over the ground field, of the Jacobian at one point of parameter space.
 
     It is a lower bound for the dimension of the closure of the image, never more.
     """
-    values = fraction_point(point, parametrization.field)
-    rows = [
-        [evaluate_exactly(f.diff(x), values) for x in parametrization.ring.gens] for f in parametrization.coordinates
-    ]
-    return matrix_rank(rows, parametrization.field)
+    return matrix_rank(jacobian_at(parametrization, point), parametrization.field)
 
 
 @dataclass(frozen=True)

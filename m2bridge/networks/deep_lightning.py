@@ -414,7 +414,10 @@ class DeepLightning:
             for place, shape in self._slices[layer].values():
                 weights[place] = rng.standard_normal(shape[0] * shape[1]) / np.sqrt(d)
         inputs = rng.standard_normal((min(self.n_parameters, 64), self.widths[0], self.t))
-        return gap_rank(self.function_jacobian(weights, inputs, np.matmul))
+        jacobian = self.function_jacobian(weights, inputs, np.matmul)
+        # Outputs of degree 3^l differ much in size from input to input: each row counts the same.
+        sizes = np.linalg.norm(jacobian, axis=1, keepdims=True)
+        return gap_rank(jacobian / np.where(sizes > 0, sizes, 1))
 
 
 _MANY = 200

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, permutations
 from math import comb, prod
-from typing import Literal
+from typing import Any, Literal
 
 from sympy import QQ
 from sympy.polys.domains.domain import Domain
 from sympy.polys.rings import PolyElement, PolyRing
 
 from m2bridge.errors import ModelError
+from m2bridge.exact import jacobian_at, matrix_rank
 from m2bridge.parametrization import Chart, Parametrization, Symmetry, VectorField
 from m2bridge.polynomials import make_ring
 
@@ -509,6 +510,56 @@ class LightningAttention:
             for j in range(1, min(self.d_out, self.d) + 1):
                 orbits.extend(Orbit(i, j, s) for s in range(max(0, i + j - self.d), min(i, j) + 1))
         return orbits
+
+    def tangent_lower_bound(self, orbit: Orbit) -> int:
+        """Return a proved lower bound for the tangent dimension of the neurovariety at an orbit, without equations.
+
+        For t >= 2. At zero it is the number of independent coordinates, since the neurovariety is a cone that spans
+        its space. Elsewhere it is the rank of the differential of (A, V) -> coordinates on all V' and on all A' in the
+        span of the tangent cone of {rk A <= a} (all matrices, if rk A < a); for rk A = rk V = 1 the differential at
+        the other preimage (m w^T, u l^T) -> (l w^T, u m^T) is added. Exact ranks of integer matrices. Tangent
+        dimensions only grow under specialization, so orbits of the same ranks with smaller intersection count, too.
+
+        Raises
+        ------
+        ModelError
+            If the layer has no such orbit.
+        """
+        if orbit.is_zero:
+            return self.n_independent_coordinates
+        least = max(0, orbit.rank_A + orbit.rank_V - self.d)
+        return max(
+            self._tangent_span(Orbit(orbit.rank_A, orbit.rank_V, s)) for s in range(least, orbit.intersection + 1)
+        )
+
+    def _tangent_span(self, orbit: Orbit) -> int:
+        map_ = replace(self, a=self.d).parametrization("AV")
+        d = self.d
+        weights = self.representative(orbit, "AV")
+        A = [list(weights[p * d : (p + 1) * d]) for p in range(d)]
+        V = [list(weights[d * d + i * d : d * d + (i + 1) * d]) for i in range(self.d_out)]
+        preimages = [(A, V)]
+        if orbit.rank_A == orbit.rank_V == 1:
+            # The representative is A = e_1 e_1^T and V = e_1 l^T.
+            line = V[0]
+            swapped_A = [[line[p] * A[0][m] for m in range(d)] for p in range(d)]
+            swapped_V = [
+                [V[i][next(p for p in range(d) if line[p])] * Fraction(p == 0) for p in range(d)]
+                for i in range(self.d_out)
+            ]
+            preimages.append((swapped_A, swapped_V))
+        columns: list[list[Any]] = []
+        for at_A, at_V in preimages:
+            values = [x for row in (*at_A, *at_V) for x in row]
+            jacobian = jacobian_at(map_, values)
+            for p, m in ((p, m) for p in range(d) for m in range(d)):
+                # On the tangent space of {rk A <= a} at a matrix of rank a, ker A goes to the image of A.
+                in_image = any(at_A[p]) if orbit.rank_A < d else True
+                in_coimage = any(row[m] for row in at_A)
+                if orbit.rank_A < self.a or self.a >= d or in_image or in_coimage:
+                    columns.append([row[p * d + m] for row in jacobian])
+            columns += [[row[d * d + j] for row in jacobian] for j in range(self.d_out * d)]
+        return matrix_rank(columns, QQ)
 
     def random_weights(self, seed: int = 0) -> tuple[Fraction, ...]:
         """Return generic weights (A, V), in this order: A = K^T Q and V from random integers K, Q, V."""
