@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 from rich.console import Console, RenderableType
+from sympy.polys.rings import PolyElement
 
 from m2bridge import __version__, errors, page
 from m2bridge.cli_options import (
@@ -36,7 +37,7 @@ from m2bridge.compare import Verdict
 from m2bridge.dimension import DimensionReport, deep_dimension, dimension
 from m2bridge.doctor import diagnose
 from m2bridge.engines import Engine
-from m2bridge.evidence import Evidence
+from m2bridge.evidence import Evidence, weakest
 from m2bridge.job import Limits
 from m2bridge.map_file import read_ideal
 from m2bridge.networks import DeepLightning, LightningAttention
@@ -50,13 +51,15 @@ from m2bridge.operations import (
     ComputeZariskiClosure,
     Operation,
     Provenance,
+    SingularLocus,
     ZariskiClosure,
     compute,
 )
 from m2bridge.operations.singular_locus import MOST_MINORS
 from m2bridge.output import provenance, result_document
-from m2bridge.parametrization import exact_point
+from m2bridge.parametrization import Parametrization, exact_point
 from m2bridge.polynomials import parse_polynomial
+from m2bridge.strata import count_minors, orbit_strata, strata_dimension
 from m2bridge.study import Study, study
 
 DONE, REFUTED, USAGE, UNDECIDED, BROKEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -99,9 +102,30 @@ class Session:
         if self._engine is not None:
             self._engine.close()
 
+    @property
+    def renders(self) -> bool:
+        """Whether only the script is wanted."""
+        return bool(click.get_current_context().obj == "render")
+
+    def find_closure(
+        self, map_: Parametrization, progress: Callable[[str], None], betti: bool = False
+    ) -> ZariskiClosure:
+        """Return the closure of a map as the options say."""
+        return find_closure(
+            map_,
+            strategy=self.options["strategy"],
+            budget_seconds=self.options["budget_seconds"],
+            max_degree=self.options["max_degree"],
+            betti=betti,
+            seed=self.options["seed"],
+            engine=self.engine,
+            limits=self.limits,
+            progress=progress,
+        )
+
     def compute(self, operation: Operation[Any], doing: str) -> Any:
         """Run an operation, with progress on a terminal; or print its script, for ``render``."""
-        if click.get_current_context().obj == "render":
+        if self.renders:
             raise _Rendered(operation.script())
         with self.progress(doing):
             return compute(operation, engine=self.engine, limits=self.limits, folder=self.options["folder"])
@@ -229,7 +253,7 @@ def dimension_command(at: str | None, orbit: str | None, **options: Any) -> None
     input_ = choice.describe()
 
     def work() -> Answer:
-        if click.get_current_context().obj == "render":
+        if session.renders:
             map_ = choice.parametrization("the Jacobian rank by Macaulay2")
             session.compute(ComputeJacobianRank(map_, (choose_point(choice, map_, at, orbit, seed),)), "")
         report: DimensionReport
@@ -268,21 +292,11 @@ def closure_command(betti: bool, generators: bool, **options: Any) -> None:
 
     def work() -> Answer:
         map_ = choice.parametrization("the closure")
-        if options["strategy"] == "eliminate" or click.get_current_context().obj == "render":
+        if options["strategy"] == "eliminate" or session.renders:
             closure = session.compute(ComputeZariskiClosure(map_, betti=betti), "elimination in Macaulay2")
             return show(closure)
         with session.progress("closure") as progress:
-            closure = find_closure(
-                map_,
-                strategy=options["strategy"],
-                budget_seconds=options["budget_seconds"],
-                max_degree=options["max_degree"],
-                betti=betti,
-                seed=options["seed"],
-                engine=session.engine,
-                limits=session.limits,
-                progress=progress,
-            )
+            closure = session.find_closure(map_, progress, betti)
         return show(closure)
 
     def show(closure: ZariskiClosure) -> Answer:
@@ -362,17 +376,59 @@ def tangent_command(at: str | None, orbit: str | None, point: str | None, **opti
 @cli.command("singular")
 @model_options
 @engine_options
+@closure_options
 @output_options
+@click.option(
+    "--method",
+    type=click.Choice(["auto", "orbits", "minors"]),
+    default="auto",
+    show_default=True,
+    help="One point of each orbit (lightning layers with t >= 2, over QQ), or minors of the Jacobian.",
+)
 @click.option("--most-minors", type=click.IntRange(1), default=MOST_MINORS, show_default=True)
-def singular_command(most_minors: int, **options: Any) -> None:
-    """The singular locus of the closure by minors: dimension, degree, components; refused where they are too many."""
-    choice, session = choose_model(**options), Session(options)
+@click.option("--sample", type=click.IntRange(0), default=0, help="Where minors are too many: take so many of them.")
+def singular_command(method: str, most_minors: int, sample: int, **options: Any) -> None:
+    """The singular locus of the closure: its strata by orbits where a group is known, else by minors."""
+    choice, session = choose_model(**options), Session(options, usual_engine="warm")
+    layer = choice.model
+    map_ = choice.parametrization("the singular locus")
+    by_orbits = isinstance(layer, LightningAttention) and layer.t >= 2 and choice.field == "QQ"
+    if method == "orbits" and not by_orbits:
+        raise click.UsageError("--method orbits is for lightning layers with t >= 2, over QQ")
+
+    def by_minors(equations: tuple[PolyElement, ...] | None) -> SingularLocus:
+        operation = ComputeSingularLocus(map_, equations, most_minors=most_minors, sample=sample)
+        locus: SingularLocus = session.compute(operation, "singular locus in Macaulay2")
+        return locus
 
     def work() -> Answer:
-        map_ = choice.parametrization("the singular locus")
-        operation = ComputeSingularLocus(map_, most_minors=most_minors)
-        locus = session.compute(operation, "singular locus in Macaulay2")
-        return Answer(locus.to_dict(), locus.evidence, [page.singular_table(locus)], locus.provenance)
+        if method == "minors" or not isinstance(layer, LightningAttention) or not by_orbits or session.renders:
+            locus = by_minors(None)
+            result = {"method": "minors", "strata": None, **locus.to_dict()}
+            return Answer(result, locus.evidence, [page.singular_table(locus)], locus.provenance)
+        with session.progress("closure") as progress:
+            closure = session.find_closure(map_, progress)
+        strata = orbit_strata(layer, closure)
+        dim = strata_dimension(strata)
+        result = {
+            "method": "orbits",
+            "dim": dim,
+            "degree": None,
+            "scheme_degree": None,
+            "components": None,
+            "variety_dim": layer.dimension,
+            "n_minors": None,
+            "strata": [stratum.to_dict() for stratum in strata],
+        }
+        parts: list[RenderableType] = [page.strata_table(strata), f"Dimension of the singular locus: {dim}"]
+        evidence = weakest(stratum.evidence for stratum in strata)
+        run = closure.provenance
+        if method == "auto" and closure.complete and count_minors(map_, closure) <= most_minors:
+            locus = by_minors(closure.generators)
+            result |= {"method": "orbits and minors", **locus.to_dict()}
+            parts.append(page.singular_table(locus))
+            evidence, run = weakest([evidence, locus.evidence]), locus.provenance
+        return Answer(result, evidence, parts, run, DONE if dim is not None else UNDECIDED)
 
     answer("singular", choice.describe(), session, work)
 

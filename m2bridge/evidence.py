@@ -1,5 +1,6 @@
 """What a value is worth. Every typed result carries one of these grades."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 
@@ -32,3 +33,19 @@ class Evidence(StrEnum):
     MODULAR = "modular"
     NUMERIC = "numeric"
     CONJECTURED = "conjectured"
+
+
+_FROM_WEAKEST = (
+    Evidence.CONJECTURED,
+    Evidence.NUMERIC,
+    Evidence.MODULAR,
+    Evidence.UPPER_BOUND,
+    Evidence.LOWER_BOUND,
+    Evidence.COMPUTED,
+    Evidence.PROVED,
+)
+
+
+def weakest(grades: Iterable[Evidence]) -> Evidence:
+    """Return the weakest of some grades: what a statement that rests on all of them is worth."""
+    return min(grades, key=_FROM_WEAKEST.index, default=Evidence.PROVED)

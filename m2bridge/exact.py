@@ -123,6 +123,30 @@ def jacobian_rank_at(parametrization: Parametrization, point: Sequence[Fraction]
     return matrix_rank(jacobian_at(parametrization, point), parametrization.field)
 
 
+def equations_rank(equations: Sequence[PolyElement], point: Sequence[Fraction], field: Domain) -> int:
+    """Return the rank, over the ground field, of the Jacobian of polynomials at a point of their space."""
+    values = fraction_point(point, field)
+    zeros = {i for i, value in enumerate(values) if not value}
+    rows = []
+    for equation in equations:
+        row = [field.zero] * len(values)
+        for monomial, coefficient in equation.items():
+            used = [i for i, e in enumerate(monomial) if e]
+            vanishing = [i for i in used if i in zeros]
+            if len(vanishing) > 1:
+                continue
+            for i in vanishing or used:
+                term = coefficient * field(monomial[i])
+                for j in used:
+                    exponent = monomial[j] - (i == j)
+                    if exponent:
+                        term = term * values[j] ** exponent
+                row[i] = row[i] + term
+        if any(row):
+            rows.append(row)
+    return matrix_rank(rows, field)
+
+
 @dataclass(frozen=True)
 class RankSample:
     """Rank of a Jacobian at one random point of an extension of GF(prime).

@@ -11,6 +11,7 @@ from rich.text import Text
 from m2bridge.dimension import DimensionReport
 from m2bridge.evidence import Evidence
 from m2bridge.operations import (
+    Component,
     Fibre,
     GroebnerBasis,
     IdealMembership,
@@ -19,7 +20,8 @@ from m2bridge.operations import (
     ZariskiClosure,
 )
 from m2bridge.polynomials import to_text
-from m2bridge.study import Study, TangentRow
+from m2bridge.strata import Stratum
+from m2bridge.study import Study
 
 _MEANING = {
     Evidence.PROVED: "proved here by exact arithmetic",
@@ -61,8 +63,8 @@ def study_page(study: Study, *, generators: bool = False) -> list[RenderableType
         parts.append(closure_table(study.closure, study.degree_formula))
         if generators:
             parts.append(generator_list(study.closure.generators))
-    if study.tangent:
-        parts.append(_orbit_table(study))
+    if study.strata:
+        parts.append(strata_table(study.strata))
     for heading, reasons in (("Not attempted", study.not_attempted), ("Undecided", study.undecided)):
         if reasons:
             parts.append(Group(Text(heading, style="bold"), *(Text(f"{k}: {v}") for k, v in reasons.items())))
@@ -148,27 +150,27 @@ def generator_list(generators: Sequence[object]) -> Group:
     return Group(Text("Generators", style="bold"), *(Text(to_text(g)) for g in generators))
 
 
-def _orbit_table(study: Study) -> Table:
+def strata_table(strata: Sequence[Stratum]) -> Table:
+    """Return tangent dimensions at points, with verdict and published statement."""
     title = "Tangent spaces of the closure at one point of each orbit (rk A, rk V, dim of col A meet row V)"
-    if study.tangent[0].orbit is None:
+    if strata[0].orbit is None:
         title = "Tangent spaces of the closure"
-    table = _table(title, "point", "dim", "dim X", "verdict", "published statement", right=(1, 2))
-    for row in study.tangent:
-        table.add_row(
-            row.label,
-            str(row.space.dim),
-            str(row.space.variety_dim),
-            "singular" if row.space.singular else "smooth",
-            _published(row),
-        )
+    table = _table(title, "point", "dim", "dim X", "verdict", "worth", "published statement", right=(1, 2))
+    for stratum in strata:
+        verdict = {True: "singular", False: "smooth", None: "open"}[stratum.singular]
+        dim = str(stratum.dim)
+        if stratum.dim is None:
+            dim = f"{stratum.lower}..{'' if stratum.upper is None else stratum.upper}"
+        worth = stratum.evidence.value if stratum.singular is not None else "-"
+        table.add_row(stratum.label, dim, str(stratum.variety_dim), verdict, worth, _published(stratum))
     return table
 
 
-def _published(row: TangentRow) -> str:
-    if row.published_singular is None:
+def _published(stratum: Stratum) -> str:
+    if stratum.published_singular is None:
         return "-"
-    said = "singular" if row.published_singular else "smooth"
-    return said if row.published_singular == row.space.singular else f"{said} [bold](fails here)"
+    said = "singular" if stratum.published_singular else "smooth"
+    return f"{said} [bold](fails here)" if stratum.singular not in (None, stratum.published_singular) else said
 
 
 def tangent_table(spaces: TangentSpaces) -> Table:
@@ -193,12 +195,17 @@ def singular_table(locus: SingularLocus) -> Table:
     """Return what is known of a singular locus."""
     table = _table("Singular locus of the closure", "", "value")
     table.add_row("dimension", f"{locus.dim}" if locus.dim >= 0 else "-1: smooth")
-    table.add_row("degree (reduced)", str(locus.degree))
+    table.add_row("degree (reduced)", _number(locus.degree))
     table.add_row("degree of the scheme of minors", str(locus.scheme_degree))
     table.add_row("minors", str(locus.n_minors))
-    table.add_row("components (dim, degree)", ", ".join(f"({c.dim}, {c.degree})" for c in locus.components) or "none")
+    if locus.components is not None:
+        table.add_row("components (dim, degree)", _components(locus.components))
     table.add_row("worth", _MEANING[locus.evidence])
     return table
+
+
+def _components(components: Sequence[Component]) -> str:
+    return ", ".join(f"({c.dim}, {c.degree})" for c in components) or "none"
 
 
 def fibre_table(fibre: Fibre) -> Table:
@@ -206,7 +213,7 @@ def fibre_table(fibre: Fibre) -> Table:
     table = _table("Fibre", "", "value")
     table.add_row("dimension", f"{fibre.dim}" if fibre.dim >= 0 else "-1: empty")
     table.add_row("degree", str(fibre.degree))
-    table.add_row("components (dim, degree)", ", ".join(f"({c.dim}, {c.degree})" for c in fibre.components) or "none")
+    table.add_row("components (dim, degree)", _components(fibre.components))
     table.add_row("reduced", "yes" if fibre.reduced else "no")
     table.add_row("worth", _MEANING[fibre.evidence])
     return table

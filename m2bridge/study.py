@@ -17,56 +17,13 @@ from m2bridge.evidence import Evidence
 from m2bridge.exact import linear_reduction
 from m2bridge.fields import parse_field
 from m2bridge.job import Limits
-from m2bridge.networks import DeepLightning, LightningAttention, Orbit
-from m2bridge.operations import (
-    ComputeTangentSpace,
-    TangentSpace,
-    ZariskiClosure,
-    compute,
-)
+from m2bridge.networks import DeepLightning, LightningAttention
+from m2bridge.operations import ZariskiClosure
 from m2bridge.parametrization import Parametrization
+from m2bridge.strata import Stratum, orbit_strata, point_strata
 
 Model = LightningAttention | DeepLightning | Parametrization
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class TangentRow:
-    """The tangent space of the closure at one point of the study.
-
-    Attributes
-    ----------
-    label
-        Name of the point.
-    orbit
-        The orbit of weights that it represents, for lightning layers.
-    space
-        The tangent space.
-    expected_singular
-        What the corrected statement says of the orbit; None where there is none.
-    """
-
-    label: str
-    orbit: Orbit | None
-    space: TangentSpace
-    expected_singular: bool | None
-
-    @property
-    def published_singular(self) -> bool | None:
-        """What the published statement says of the orbit."""
-        return None if self.orbit is None else self.orbit.published_singular
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row as plain data."""
-        orbit = self.orbit
-        return {
-            "label": self.label,
-            "rank_A": None if orbit is None else orbit.rank_A,
-            "rank_V": None if orbit is None else orbit.rank_V,
-            "intersection": None if orbit is None else orbit.intersection,
-            "published_singular": self.published_singular,
-            "expected_singular": self.expected_singular,
-        } | self.space.to_dict()
 
 
 @dataclass(frozen=True)
@@ -86,10 +43,8 @@ class Study:
         The Zariski closure by Macaulay2, or None with the reason in ``not_attempted`` or ``undecided``.
     degree_formula
         Degree by the family's closed formula, or None.
-    tangent
+    strata
         Tangent spaces at representatives of the orbits (or at the map's named points and a random one).
-    tangent_evidence
-        What the tangent dimensions are worth, or None where there are none.
     not_attempted
         Why sections were left out on purpose, by section.
     undecided
@@ -101,8 +56,7 @@ class Study:
     dimension: DimensionReport
     closure: ZariskiClosure | None
     degree_formula: int | None
-    tangent: tuple[TangentRow, ...]
-    tangent_evidence: Evidence | None
+    strata: tuple[Stratum, ...]
     not_attempted: Mapping[str, str]
     undecided: Mapping[str, str]
 
@@ -128,10 +82,11 @@ class Study:
             if self.degree_formula not in (None, self.closure.degree):
                 found.append(f"degree: the formula says {self.degree_formula}, Macaulay2 {self.closure.degree}")
         found.extend(
-            f"tangent space at {row.label}: expected "
-            f"{'singular' if row.expected_singular else 'smooth'}, found the opposite"
-            for row in self.tangent
-            if self.tangent_evidence is Evidence.COMPUTED and row.expected_singular not in (None, row.space.singular)
+            f"tangent space at {stratum.label}: expected {'singular' if stratum.expected_singular else 'smooth'}, "
+            "found the opposite"
+            for stratum in self.strata
+            if None not in (stratum.expected_singular, stratum.singular)
+            and stratum.expected_singular != stratum.singular
         )
         return found
 
@@ -144,8 +99,7 @@ class Study:
             "dimension": self.dimension.to_dict(),
             "closure": None if self.closure is None else self.closure.to_dict(),
             "degree_formula": self.degree_formula,
-            "tangent": [row.to_dict() for row in self.tangent],
-            "tangent_evidence": None if self.tangent_evidence is None else self.tangent_evidence.value,
+            "tangent": [stratum.to_dict() for stratum in self.strata],
             "disagreements": self.disagreements,
             "not_attempted": dict(self.not_attempted),
             "undecided": dict(self.undecided),
@@ -200,8 +154,7 @@ def _study_deep(model: DeepLightning, seed: int, progress: Progress) -> Study:
         dimension=deep_dimension(model, seed=seed),
         closure=None,
         degree_formula=None,
-        tangent=(),
-        tangent_evidence=None,
+        strata=(),
         not_attempted={"closure": reason, "singular locus": reason},
         undecided={},
     )
@@ -220,25 +173,34 @@ def _study_map(
 ) -> Study:
     layer = model if isinstance(model, LightningAttention) else None
     map_ = model if isinstance(model, Parametrization) else model.parametrization(field=parse_field(field))
+    map_.require_no_relations("a study")
     closure: ZariskiClosure | None = None
-    tangent: tuple[TangentRow, ...] = ()
-    undecided = {}
-    tangent_evidence = None
+    undecided: dict[str, str] = {}
     try:
         progress("Zariski closure")
         closure = find_closure(
-            map_, strategy=strategy, budget_seconds=budget_seconds, max_degree=max_degree, seed=seed, engine=engine,
-            limits=limits, progress=progress,
-        )  # fmt: skip
+            map_,
+            strategy=strategy,
+            budget_seconds=budget_seconds,
+            max_degree=max_degree,
+            seed=seed,
+            engine=engine,
+            limits=limits,
+            progress=progress,
+        )
         if not closure.complete:
             undecided["closure"] = closure.completeness
-        progress("tangent spaces")
-        tangent = _tangent_rows(layer, map_, closure, engine, limits, seed)
-        tangent_evidence = Evidence.COMPUTED if closure.complete else Evidence.UPPER_BOUND
     except Undecided as error:
-        undecided["closure" if closure is None else "tangent spaces"] = str(error)
-    if closure is None:
-        undecided["tangent spaces"] = "they need the equations of the closure"
+        undecided["closure"] = str(error)
+    progress("tangent spaces")
+    strata: tuple[Stratum, ...] = ()
+    if layer is not None and not map_.field.characteristic():
+        strata = orbit_strata(layer, closure)
+    elif closure is not None:
+        strata = point_strata(map_, closure, _points(layer, map_, seed))
+    open_strata = [stratum.label for stratum in strata if stratum.singular is None]
+    if open_strata:
+        undecided["tangent spaces"] = f"whether singular is open at {', '.join(open_strata)}"
     progress("exact and float64 ranks of the Jacobian")
     if closure is None and map_.field.characteristic():
         # Over GF(p) the dimension needs the closure, too; the bound by ranks is all that is left.
@@ -251,8 +213,7 @@ def _study_map(
         dimension=report,
         closure=closure,
         degree_formula=layer.degree if layer is not None else None,
-        tangent=tangent,
-        tangent_evidence=tangent_evidence,
+        strata=strata,
         not_attempted={},
         undecided=undecided,
     )
@@ -274,30 +235,10 @@ def _sizes(layer: LightningAttention | None, map_: Parametrization) -> dict[str,
     }
 
 
-def _tangent_rows(
-    layer: LightningAttention | None,
-    map_: Parametrization,
-    closure: ZariskiClosure,
-    engine: Engine | None,
-    limits: Limits | None,
-    seed: int,
-) -> tuple[TangentRow, ...]:
-    points: list[tuple[str, Orbit | None, tuple[Fraction, ...]]]
+def _points(
+    layer: LightningAttention | None, map_: Parametrization, seed: int
+) -> list[tuple[str, tuple[Fraction, ...]]]:
     if layer is not None:
-        points = [
-            ("zero" if orbit.is_zero else str(orbit), orbit, layer.representative(orbit)) for orbit in layer.orbits()
-        ]
-    else:
-        points = [("random point", None, map_.random_point(seed))]
-        points += [(name, None, map_.named_point(name, seed)) for name in map_.points]
-    operation = ComputeTangentSpace(map_, weights=tuple(p for *_, p in points), equations=closure.generators)
-    spaces = compute(operation, engine=engine, limits=limits).spaces
-    return tuple(
-        TangentRow(
-            label=label,
-            orbit=orbit,
-            space=space,
-            expected_singular=None if layer is None or orbit is None else layer.is_singular(orbit),
-        )
-        for (label, orbit, _), space in zip(points, spaces, strict=True)
-    )
+        return [("zero" if orbit.is_zero else str(orbit), layer.representative(orbit)) for orbit in layer.orbits()]
+    named = [(name, map_.named_point(name, seed)) for name in map_.points]
+    return [("random point", map_.random_point(seed)), *named]

@@ -6,19 +6,24 @@
     varietyDim := dim m2bInitial J;
     c := numgens Z - varietyDim;
     n := if c == 0 then 1 else binomial(numgens J, c) * binomial(numgens Z, c);
-    if n > ${ most_minors } then hashTable {
-        "variety_dim" => varietyDim, "n_minors" => toString n,
+    D := jacobian gens J;
+    -- Some minors, chosen at random, cut out a set that contains the singular locus.
+    choose := m -> sort take(random toList(0 .. m - 1), c);
+    some := () -> ideal apply(${ sample }, i -> det submatrix(D, choose numrows D, choose numcols D));
+    feasible := n <= ${ most_minors };
+    if not feasible and ${ sample } == 0 then hashTable {
+        "variety_dim" => varietyDim, "n_minors" => toString n, "exact" => false,
         "dim" => null, "scheme_degree" => null, "components" => null
         }
     else (
-        S := if c == 0 then ideal(1_Z) else J + minors(c, jacobian gens J);
+        S := if c == 0 then ideal(1_Z) else J + (if feasible then minors(c, D) else some());
         initial := m2bInitial S;
         hashTable {
-            "variety_dim" => varietyDim, "n_minors" => toString n,
+            "variety_dim" => varietyDim, "n_minors" => toString n, "exact" => feasible,
             "dim" => dim initial,
             "scheme_degree" => degree initial,
             "components" => if dim initial < 0 then {}
-                else apply(decompose S, C -> (m := m2bInitial C; {dim m, degree m}))
+                else if feasible then apply(decompose S, C -> (m := m2bInitial C; {dim m, degree m}))
             }
         )
 --% endblock

@@ -511,6 +511,13 @@ class LightningAttention:
                 orbits.extend(Orbit(i, j, s) for s in range(max(0, i + j - self.d), min(i, j) + 1))
         return orbits
 
+    def orbit_dimension(self, orbit: Orbit) -> int:
+        """Return the dimension of the image of an orbit, for t >= 2: its fibres are curves, away from zero."""
+        if orbit.is_zero:
+            return 0
+        i, j, s, d = orbit.rank_A, orbit.rank_V, orbit.intersection, self.d
+        return 2 * d * i - i * i + j * (d + self.d_out - j) - s * (d - i - j + s) - 1
+
     def tangent_lower_bound(self, orbit: Orbit) -> int:
         """Return a proved lower bound for the tangent dimension of the neurovariety at an orbit, without equations.
 

@@ -31,26 +31,28 @@ class SingularLocus:
     ----------
     dim
         Its dimension; -1 if X is smooth.
+        For a sample of minors an upper bound.
     degree
-        Degree of its reduced structure (the union of its components of largest dimension); 0 if X is smooth.
+        Degree of its reduced structure (the union of its components of largest dimension); 0 if X is smooth. None
+        for a sample of minors.
     scheme_degree
         Degree of the scheme that the minors define.
     components
-        Its irreducible components over the ground field, largest dimension first.
+        Its irreducible components over the ground field, largest dimension first; None for a sample of minors.
     variety_dim
         Dimension of X.
     n_minors
         Number of minors of the Jacobian, of the size of the codimension.
     evidence
-        ``COMPUTED``.
+        ``COMPUTED``; ``UPPER_BOUND`` for a sample of minors, which may vanish elsewhere, too.
     provenance
         Where it comes from.
     """
 
     dim: int
-    degree: int
+    degree: int | None
     scheme_degree: int
-    components: tuple[Component, ...]
+    components: tuple[Component, ...] | None
     variety_dim: int
     n_minors: int
     evidence: Evidence
@@ -62,7 +64,7 @@ class SingularLocus:
             "dim": self.dim,
             "degree": self.degree,
             "scheme_degree": self.scheme_degree,
-            "components": [component.to_dict() for component in self.components],
+            "components": None if self.components is None else [c.to_dict() for c in self.components],
             "variety_dim": self.variety_dim,
             "n_minors": self.n_minors,
         }
@@ -72,6 +74,7 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True):
     variety_dim: int
     # Decimal text: the number of minors may have any size.
     n_minors: str
+    exact: bool
     dim: int | None
     scheme_degree: int | None
     components: list[tuple[int, int]] | None
@@ -89,11 +92,14 @@ class ComputeSingularLocus(Operation[SingularLocus]):
         Generators of the ideal, if known already; else they are computed in the same script.
     most_minors
         The largest number of minors to be tried.
+    sample
+        Where there are more: how many to choose at random, for an upper bound; 0 to refuse.
     """
 
     parametrization: Parametrization
     equations: tuple[PolyElement, ...] | None = None
     most_minors: int = MOST_MINORS
+    sample: int = 0
     seed: int = 0
 
     name = "singular_locus"
@@ -117,7 +123,7 @@ class ComputeSingularLocus(Operation[SingularLocus]):
 
     def context(self) -> Mapping[str, Any]:
         """Return what the template interpolates."""
-        return self._ideal.context() | {"most_minors": self.most_minors}
+        return self._ideal.context() | {"most_minors": self.most_minors, "sample": self.sample}
 
     def parse(self, document: ResultDocument, outcome: Outcome) -> SingularLocus:
         """Return the typed result.
@@ -128,20 +134,21 @@ class ComputeSingularLocus(Operation[SingularLocus]):
             If there are more minors than allowed.
         """
         fields = decode_result(document, _Fields, JobFolder(outcome.folder).result)
-        if fields.dim is None or fields.scheme_degree is None or fields.components is None:
+        if fields.dim is None or fields.scheme_degree is None:
             raise Infeasible(
                 f"the singular locus needs {fields.n_minors} minors, more than the {self.most_minors} allowed",
                 "test points instead: 'tangent' at one representative of each orbit of a symmetry group "
-                "(for lightning layers 'study' does that), or raise --most-minors",
+                "(for lightning layers 'singular' does that), take some minors by --sample, or raise --most-minors",
             )
-        components = read_components(fields.components)
+        components = None if fields.components is None else read_components(fields.components)
+        degree = None if components is None else sum(c.degree for c in components if c.dim == fields.dim)
         return SingularLocus(
             dim=fields.dim,
-            degree=sum(c.degree for c in components if c.dim == fields.dim),
+            degree=degree,
             scheme_degree=fields.scheme_degree,
             components=components,
             variety_dim=fields.variety_dim,
             n_minors=int(fields.n_minors),
-            evidence=Evidence.COMPUTED,
+            evidence=Evidence.COMPUTED if fields.exact else Evidence.UPPER_BOUND,
             provenance=Provenance.of(document, outcome, self.field_name),
         )
