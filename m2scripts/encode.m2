@@ -5,11 +5,11 @@ m2bRaw = new Type of BasicList; -- JSON text that is already encoded
 
 m2bPolynomial = f -> (
     terms := listForm f;
-    exponents := apply(terms, t -> concatenate("[", demark(",", t#0 / toString), "]"));
-    coefficients := apply(terms, t -> concatenate("\"", toString t#1, "\""));
-    new m2bRaw from {concatenate(
-        "{\"exponents\":[", demark(",", exponents),
-        "],\"coefficients\":[", demark(",", coefficients), "]}")}
+    new m2bRaw from {
+        if #terms == 0 then "{\"exponents\":[],\"coefficients\":[]}"
+        else concatenate(
+            "{\"exponents\":[[", demark("],[", apply(terms, t -> demark(",", t#0 / toString))),
+            "]],\"coefficients\":[\"", demark("\",\"", apply(terms, t -> toString t#1)), "\"]}")}
     );
 
 m2bPolynomials = L -> apply(toList L, m2bPolynomial);
