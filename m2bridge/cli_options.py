@@ -80,6 +80,8 @@ class ModelChoice:
                 "widths": list(model.widths),
                 "ranks": list(model.ranks),
                 "t": model.t,
+                "heads": model.heads,
+                "skip": model.skip,
                 "field": self.field,
             }
         return model.describe()
@@ -95,6 +97,8 @@ def model_options(command: Decorated) -> Decorated:
         click.option("--widths", type=Sizes(), help="Widths d_0,...,d_l of a deep network."),
         click.option("--ranks", type=Sizes(), help="Ranks a_1,...,a_l of a deep network."),
         click.option("--t", type=int, help="Number of tokens."),
+        click.option("--heads", type=int, help="Number of heads of every layer, with --widths (default 1)."),
+        click.option("--skip", is_flag=True, help="Skip connections, with --widths."),
         click.option("--field", default=None, help="Ground field of a network: QQ (default) or GF(p)."),
         click.option(
             "--weights",
@@ -116,6 +120,8 @@ def choose_model(
     widths: tuple[int, ...] | None,
     ranks: tuple[int, ...] | None,
     t: int | None,
+    heads: int | None,
+    skip: bool,
     field: str | None,
     weights: Weights | None,
     map_file: Path | None,
@@ -132,8 +138,9 @@ def choose_model(
     """
     single = {"--d": d, "--d-out": d_out, "--a": a}
     deep = {"--widths": widths, "--ranks": ranks}
+    variants = {"--heads": heads, "--skip": skip or None}
     if map_file is not None:
-        others = {"lightning": family, **single, **deep, "--t": t, "--field": field, "--weights": weights}
+        others = {"lightning": family, **single, **deep, **variants, "--t": t, "--field": field, "--weights": weights}
         given = [name for name, value in others.items() if value is not None]
         if given:
             raise click.UsageError(f"--map says everything about the map: leave out {', '.join(given)}")
@@ -149,10 +156,12 @@ def choose_model(
     missing = [name for name, value in {**needed, "--t": t}.items() if value is None]
     if missing:
         raise click.UsageError(f"lightning needs {', '.join(missing)}")
+    if not use_deep and any(value is not None for value in variants.values()):
+        raise click.UsageError("--heads and --skip go with --widths and --ranks")
     if not use_deep:
         return ModelChoice(LightningAttention(d, d_out, a, t), ground, weights)  # type: ignore[arg-type] # not None
-    network = DeepLightning(widths, ranks, t)  # type: ignore[arg-type] # not None
-    if network.n_layers == 1:
+    network = DeepLightning(widths, ranks, t, 1 if heads is None else heads, skip)  # type: ignore[arg-type] # not None
+    if network.n_layers == 1 and network.is_plain:
         return ModelChoice(LightningAttention(*widths, *ranks, t), ground, weights)  # type: ignore[call-arg, misc] # three numbers
     if ground != "QQ":
         raise click.UsageError("deep networks are answered over QQ: leave out --field")

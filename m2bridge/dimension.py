@@ -160,10 +160,10 @@ def dimension(
 def deep_dimension(network: DeepLightning, *, seed: int = 0) -> DimensionReport:
     """Return the dimension of a deep network's neurovariety by exact ranks, without expanding its coordinates."""
     sample = network.native_rank(seed)
-    virtual = network.virtual_rank(seed).rank - network.n_layers
+    virtual = network.virtual_rank(seed).rank - network.n_layers if network.is_plain else None
     estimate = network.numeric_rank(seed)
     formula = network.corrected_dimension
-    upper = network.n_parameters - network.symmetry_rank(seed)
+    upper = network.dimension_upper_bound
     evidence = Evidence.PROVED if sample.rank == upper else Evidence.LOWER_BOUND
     return DimensionReport(
         formula=formula,

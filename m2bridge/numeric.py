@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from m2bridge.parametrization import Parametrization
 
 CLEAR_GAP = 1e3
 """A ratio of neighbouring singular values below this decides nothing."""
+
+_LARGEST_COEFFICIENT = 10**100
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,12 @@ def numeric_rank(parametrization: Parametrization, seed: int = 0) -> NumericRank
     point = rng.standard_normal(parametrization.n_parameters)
     jacobian = np.zeros((parametrization.n_coordinates, parametrization.n_parameters))
     for row, f in zip(jacobian, parametrization.coordinates, strict=True):
+        # Coefficients may be beyond the range of float64: a coordinate that has such is scaled by its largest one.
+        largest = max((abs(to_fraction(c)) for c in f.values()), default=Fraction(1))
+        scale = largest if largest > _LARGEST_COEFFICIENT else Fraction(1)
         for monomial, coefficient in f.items():
             exponents = np.array(monomial, dtype=float)
-            size = float(to_fraction(coefficient))
+            size = float(to_fraction(coefficient) / scale)
             powers = point**exponents
             for j in np.flatnonzero(exponents):
                 rest = np.prod(np.delete(powers, j))

@@ -1,4 +1,6 @@
-"""Deep lightning self-attention: compositions of layers, by exact ranks, since elimination is out of reach.
+"""Deep lightning self-attention, with one or several heads, with or without skip connections, by exact ranks.
+
+Elimination is out of reach there: the coordinates have degree 3^l.
 
 Source: Henry, Marchetti, Kohn, arXiv:2408.17221 (dimension formula under the bottleneck hypothesis; virtual
 weights). The formula as published fails by rank-one collapse, see `DeepLightning.corrected_dimension`.
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 from m2bridge import modular
 from m2bridge.errors import ModelError
 from m2bridge.exact import RankSample
-from m2bridge.networks.lightning import require_sizes
+from m2bridge.networks.lightning import LightningAttention, require_sizes
 from m2bridge.numeric import NumericRank, gap_rank
 
 Array = NDArray[Any]
@@ -28,6 +31,8 @@ Product = Callable[[Array, Array], Array]
 class DeepLightning:
     """A network of l lightning layers: layer i maps X to V_i X X^T A_i X with A_i = K_i^T Q_i.
 
+    With several heads a layer is a sum of such terms, one for each head; with skip connections X is added to it.
+
     Attributes
     ----------
     widths
@@ -36,11 +41,17 @@ class DeepLightning:
         a_1, …, a_l.
     t
         Number of tokens.
+    heads
+        Number of heads of every layer.
+    skip
+        Whether each layer has a skip connection; then all widths are equal.
     """
 
     widths: tuple[int, ...]
     ranks: tuple[int, ...]
     t: int
+    heads: int = 1
+    skip: bool = False
 
     def __post_init__(self) -> None:
         if not self.ranks:
@@ -54,11 +65,21 @@ class DeepLightning:
             **{f"width d_{i}": w for i, w in enumerate(self.widths)},
             **{f"rank a_{i}": a for i, a in enumerate(self.ranks, start=1)},
             t=self.t,
+            heads=self.heads,
         )
+        if self.skip and len(set(self.widths)) > 1:
+            raise ModelError(f"skip connections need equal widths, not {', '.join(map(str, self.widths))}")
 
     def __str__(self) -> str:
         widths, ranks = (",".join(map(str, sizes)) for sizes in (self.widths, self.ranks))
-        return f"deep lightning self-attention, widths {widths}, ranks {ranks}, t={self.t}"
+        extra = f", {self.heads} heads" if self.heads > 1 else ""
+        extra += ", skip connections" if self.skip else ""
+        return f"deep lightning self-attention, widths {widths}, ranks {ranks}, t={self.t}{extra}"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is one head and no skip connection, as in the paper."""
+        return self.heads == 1 and not self.skip
 
     @property
     def n_layers(self) -> int:
@@ -68,7 +89,9 @@ class DeepLightning:
     @property
     def n_parameters(self) -> int:
         """Number of entries of all Q_i, K_i, V_i."""
-        return sum(2 * a * d + d * e for a, d, e in zip(self.ranks, self.widths, self.widths[1:], strict=False))
+        return self.heads * sum(
+            2 * a * d + d * e for a, d, e in zip(self.ranks, self.widths, self.widths[1:], strict=False)
+        )
 
     # --- closed formulas -----------------------------------------------------------------------------------
 
@@ -81,7 +104,9 @@ class DeepLightning:
     @property
     def collapsed_layers(self) -> tuple[int, ...]:
         """Layers (from 1) whose input has rank one for all weights, so that they see only sym(A_i)."""
-        return tuple(i for i in range(1, self.n_layers + 1) if min(self.t, *self.ranks[: i - 1], *self.widths[:i]) <= 1)
+        # Heads and skip connections add up to a larger rank than the a_i.
+        ranks = self.ranks if self.is_plain else self.widths
+        return tuple(i for i in range(1, self.n_layers + 1) if min(self.t, *ranks[: i - 1], *self.widths[:i]) <= 1)
 
     def _dimension(self, collapsed: tuple[int, ...]) -> int:
         total = -self.n_layers - sum(d * d for d in self.widths[1:-1])
@@ -100,15 +125,45 @@ class DeepLightning:
 
         It over-counts where a layer before the last has rank 1 and a later one rank >= 2, and for t = 1.
         """
-        return self._dimension(()) if self.is_bottleneck else None
+        return self._dimension(()) if self.is_bottleneck and self.is_plain else None
 
     @property
     def corrected_dimension(self) -> int | None:
         """Dimension by the formula corrected for rank-one collapse, for bottleneck networks; None otherwise.
 
-        Equal to the exact rank in every bottleneck case tested; a conjecture beyond.
+        Equal to the exact rank in every bottleneck case tested; a conjecture beyond. For skip connections with one
+        head, the sum of the dimensions of the layers; for one layer of several heads, t >= 2 and d >= 2, a formula that
+        accounts for heads that mix. None otherwise.
         """
-        return self._dimension(self.collapsed_layers) if self.is_bottleneck else None
+        if self.is_plain:
+            return self._dimension(self.collapsed_layers) if self.is_bottleneck else None
+        if self.heads == 1:
+            return self._skip_dimension()
+        if self.skip or self.n_layers > 1 or self.t == 1 or self.widths[0] == 1:
+            return None
+        return self._multi_head_dimension()
+
+    def _skip_dimension(self) -> int:
+        total = 0
+        for a, d in self._attention_sizes:
+            alpha, r = min(a, d), min(2 * a, d)
+            attention = 2 * alpha * d - alpha * alpha if self.t >= 2 else r * d - r * (r - 1) // 2
+            total += attention + d * d - 1
+        return total
+
+    def _multi_head_dimension(self) -> int:
+        """Dimension of one layer of several heads: beside rescaling, A_h -> sum of g_hk A_k if h > (d - a)^2 + 1.
+
+        It is at most the number of independent coordinates; for d' = 1 and h < d all entries vanish on a common
+        subspace.
+        """
+        d, e, h = self.widths[0], self.widths[1], self.heads
+        a = min(self.ranks[0], d)
+        dimension = h * (2 * a * d - a * a + d * e) - h * max(1, h - (d - a) ** 2)
+        dimension = min(dimension, e * d * comb(d + 1, 2))
+        if e == 1 and h < d:
+            dimension = min(dimension, h * (d - h) + d * (comb(d + 1, 2) - comb(d - h + 1, 2)))
+        return dimension
 
     # --- symmetries ----------------------------------------------------------------------------------------
 
@@ -116,9 +171,11 @@ class DeepLightning:
         """Return, at one point, the vector fields along which the function of the network is constant.
 
         They come from identities of matrices: GL(a_i) acts on (Q_i, K_i) and fixes K_i^T Q_i (for a collapsed layer,
-        the orthogonal group of 2 a_i linear forms fixes its symmetric part); GL(d_i), 0 < i < l, acts on V_i from the
-        left and on Q_(i+1), K_(i+1), V_(i+1) from the right by the inverse; scaling Q_i by c and V_l by c^(-3^(l-i))
-        fixes the function, which has degree 3^(l-i) in A_i.
+        the orthogonal group of 2 a_i linear forms fixes its symmetric part); scaling Q_i by c and V_i by 1/c fixes the
+        layer; without skip connections, GL(d_i), 0 < i < l, acts on V_i from the left and on Q_(i+1), K_(i+1), V_(i+1)
+        from the right by the inverse. For heads h, k of a layer with a_i >= d_(i-1), A_h may be changed by A_k if V_k
+        is changed by -V_h: a rational field, given at points where the first d rows of Q_h are the identity. (For
+        smaller a_i heads may mix, too, if there are many; those fields are not given.)
 
         Returns
         -------
@@ -127,38 +184,42 @@ class DeepLightning:
         """
         fields: list[Array] = []
 
-        def field() -> tuple[Array, Callable[[int, str], Array]]:
+        def field() -> Callable[[int, str, int], Array]:
             vector = np.zeros(self.n_parameters, dtype=weights.dtype)
             fields.append(vector)
-            return vector, lambda layer, letter: self._matrix(vector, layer, letter)
+            return lambda layer, letter, head: self._matrix(vector, layer, letter, head)
 
-        last = self.n_layers - 1
         for layer in range(self.n_layers):
-            Q, K, V = (self._matrix(weights, layer, letter) for letter in "QKV")
-            a = len(Q)
-            for i in range(a):
-                for j in range(a):
-                    _, part = field()
-                    part(layer, "Q")[i] = Q[j]
-                    part(layer, "K")[j] = -K[i]
-            if layer + 1 in self.collapsed_layers:
-                for i in range(a):
-                    for j in range(i):
-                        for first, second in (("Q", K), ("K", Q)):
-                            _, part = field()
-                            part(layer, first)[i] = second[j]
-                            part(layer, first)[j] = -second[i]
-            _, part = field()
-            part(layer, "Q")[:] = Q
-            part(last, "V")[:] = -(3 ** (last - layer)) * self._matrix(weights, last, "V")
-            if layer < last:
-                after = {letter: self._matrix(weights, layer + 1, letter) for letter in "QKV"}
-                for i in range(len(V)):
-                    for j in range(len(V)):
-                        _, part = field()
-                        part(layer, "V")[i] = V[j]
-                        for letter, matrix in after.items():
-                            part(layer + 1, letter)[:, j] = -matrix[:, i]
+            for head in range(self.heads):
+                Q, K, V = (self._matrix(weights, layer, letter, head) for letter in "QKV")
+                for i in range(len(Q)):
+                    for j in range(len(Q)):
+                        part = field()
+                        part(layer, "Q", head)[i] = Q[j]
+                        part(layer, "K", head)[j] = -K[i]
+                        if layer + 1 in self.collapsed_layers and j < i:
+                            for first, second in (("Q", K), ("K", Q)):
+                                part = field()
+                                part(layer, first, head)[i] = second[j]
+                                part(layer, first, head)[j] = -second[i]
+                part = field()
+                part(layer, "Q", head)[:] = Q
+                part(layer, "V", head)[:] = -V
+                for other in set(range(self.heads)) - {head} if len(Q) >= Q.shape[1] else set():
+                    part = field()
+                    K_other, Q_other = (self._matrix(weights, layer, letter, other) for letter in "KQ")
+                    part(layer, "K", head)[: Q.shape[1]] = modular.product(Q_other.T, K_other)
+                    part(layer, "V", other)[:] = -V
+            if self.skip or layer == self.n_layers - 1:
+                continue
+            for i in range(self.widths[layer + 1]):
+                for j in range(self.widths[layer + 1]):
+                    part = field()
+                    for head in range(self.heads):
+                        part(layer, "V", head)[i] = self._matrix(weights, layer, "V", head)[j]
+                        for letter in "QKV":
+                            matrix = self._matrix(weights, layer + 1, letter, head)
+                            part(layer + 1, letter, head)[:, j] = -matrix[:, i]
         return np.array(fields)
 
     def symmetry_rank(self, seed: int = 0) -> int:
@@ -166,13 +227,34 @@ class DeepLightning:
 
         The dimension of the neurovariety is at most n - k: proved, since independence modulo a prime at one point
         implies generic independence. For bottleneck widths and a_i <= d_(i-1) no rank is needed: in a combination
-        that vanishes, V_1, V_2, … of full row rank kill GL(d_1), GL(d_2), … one after the other, then each K_i of full
-        row rank kills GL(a_i), and Q_i the scaling.
+        that vanishes, V_1 of full row rank makes the element of gl(d_1) the scalar c_1 of the rescaling; K_1 of full
+        row rank kills gl(a_1), then Q_1 kills c_1; and so on, layer after layer.
         """
-        if self.is_bottleneck and not self.collapsed_layers and all(a <= d for a, d in self._attention_sizes):
+        if (
+            self.is_plain
+            and self.is_bottleneck
+            and not self.collapsed_layers
+            and all(a <= d for a, d in self._attention_sizes)
+        ):
             return sum(a * a for a in self.ranks) + sum(d * d for d in self.widths[1:-1]) + self.n_layers
-        weights = np.random.default_rng(seed).integers(1, modular.PRIME, self.n_parameters)
-        return modular.rank(self.symmetry_fields(weights) % modular.PRIME)
+        weights = np.random.default_rng(seed).integers(1, modular.PRIME, self.n_parameters).astype(np.float64)
+        for layer, (a, d) in enumerate(self._attention_sizes):
+            for head in range(self.heads if a >= d else 0):
+                self._matrix(weights, layer, "Q", head)[:d] = np.eye(d)
+        return modular.rank(self.symmetry_fields(weights))
+
+    @property
+    def dimension_upper_bound(self) -> int:
+        """A proved upper bound for the dimension of the neurovariety.
+
+        The number of parameters less that of independent symmetries; for one layer without skip connection also the
+        number of linearly independent coefficients of the function.
+        """
+        bound = self.n_parameters - self.symmetry_rank()
+        if self.n_layers > 1 or self.skip:
+            return bound
+        layer = LightningAttention(self.widths[0], self.widths[1], self.ranks[0], self.t)
+        return min(bound, layer.n_independent_coordinates)
 
     @property
     def _attention_sizes(self) -> list[tuple[int, int]]:
@@ -182,19 +264,20 @@ class DeepLightning:
 
     @cached_property
     def _slices(self) -> list[dict[str, tuple[slice, tuple[int, int]]]]:
-        """Where each matrix of each layer stands in the vector of weights: Q, K, V, row by row."""
+        """Where each matrix of each layer stands in the vector of weights: Q, K, V of each head, row by row."""
         layers, start = [], 0
         for a, d, e in zip(self.ranks, self.widths, self.widths[1:], strict=False):
             places = {}
-            for letter, shape in (("Q", (a, d)), ("K", (a, d)), ("V", (e, d))):
-                stop = start + shape[0] * shape[1]
-                places[letter] = (slice(start, stop), shape)
-                start = stop
+            for head in range(self.heads):
+                for letter, shape in (("Q", (a, d)), ("K", (a, d)), ("V", (e, d))):
+                    stop = start + shape[0] * shape[1]
+                    places[f"{letter}{head}"] = (slice(start, stop), shape)
+                    start = stop
             layers.append(places)
         return layers
 
-    def _matrix(self, weights: Array, layer: int, letter: str) -> Array:
-        place, shape = self._slices[layer][letter]
+    def _matrix(self, weights: Array, layer: int, letter: str, head: int = 0) -> Array:
+        place, shape = self._slices[layer][f"{letter}{head}"]
         return weights[..., place].reshape(*weights.shape[:-1], *shape)
 
     def _normal_form(self, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -208,13 +291,14 @@ class DeepLightning:
         varies = np.ones(self.n_parameters, dtype=bool)
         for layer, (a, d) in enumerate(self._attention_sizes):
             r = min(a, d)
-            Q, K, V = (self._matrix(weights, layer, letter) for letter in "QKV")
-            varies_Q, varies_K, varies_V = (self._matrix(varies, layer, letter) for letter in "QKV")
-            Q[:, :r], Q[r:], K[r:] = np.eye(a, r), 0, 0
-            varies_Q[:, :r], varies_Q[r:], varies_K[r:] = False, False, False
-            if self.is_bottleneck and layer < self.n_layers - 1:
-                V[:, : len(V)] = np.eye(len(V))
-                varies_V[:, : len(V)] = False
+            for head in range(self.heads):
+                Q, K, V = (self._matrix(weights, layer, letter, head) for letter in "QKV")
+                varies_Q, varies_K, varies_V = (self._matrix(varies, layer, letter, head) for letter in "QKV")
+                Q[:, :r], Q[r:], K[r:] = np.eye(a, r), 0, 0
+                varies_Q[:, :r], varies_Q[r:], varies_K[r:] = False, False, False
+                if self.is_plain and self.is_bottleneck and layer < self.n_layers - 1:
+                    V[:, : len(V)] = np.eye(len(V))
+                    varies_V[:, : len(V)] = False
         return weights, varies
 
     def function_jacobian(
@@ -240,33 +324,43 @@ class DeepLightning:
         (N * rows * t, number of weights that vary)
         """
         chosen = np.arange(len(weights)) if varies is None else np.flatnonzero(varies)
-        columns = np.searchsorted(chosen, [places["Q"][0].start for places in self._slices] + [len(weights)])
+        columns = np.searchsorted(chosen, [places["Q0"][0].start for places in self._slices] + [len(weights)])
         Y = inputs[:, None]  # (N, 1, d, t), and its derivatives (N, columns so far, d, t)
         dY = np.zeros((len(inputs), 0, self.widths[0], self.t), dtype=weights.dtype)
         for layer in range(self.n_layers):
             own = chosen[columns[layer] : columns[layer + 1]]
             directions = np.zeros((len(own), len(weights)), dtype=weights.dtype)
             directions[np.arange(len(own)), own] = 1
-            Q, K, V = (self._matrix(weights, layer, letter) for letter in "QKV")
-            dQ, dK, dV = (self._matrix(directions, layer, letter) for letter in "QKV")
-            if layer == self.n_layers - 1 and rows is not None and rows < len(V):
+            before, take = dY.shape[1], None
+            if layer == self.n_layers - 1 and rows is not None and rows < self.widths[-1]:
                 # Each input serves for a few output rows only, another few for the next input.
-                first = np.arange(len(inputs)) * rows
-                take = (first[:, None] + np.arange(rows)) % len(V)
-                V, dV = V[take][:, None], np.swapaxes(dV[:, take], 0, 1)
-            k, q = product(K, Y), product(Q, Y)
-            # Derivatives by weights of earlier layers come through Y, those by this layer's are new.
-            dk = np.concatenate([product(K, dY), _repeat(product(dK, Y), len(inputs))], axis=1)
-            dq = np.concatenate([product(Q, dY), _repeat(product(dQ, Y), len(inputs))], axis=1)
-            S = product(_swap(k), q)
-            dS = product(_swap(dk), q) + product(_swap(k), dq)
-            Z = product(Y, S)
-            dZ = product(Y, dS)
-            dZ[:, : dY.shape[1]] += product(dY, S)
-            new_dY = product(V, dZ)
-            new_dY[:, dY.shape[1] :] += product(dV, Z)
-            dY = new_dY
-            Y = product(V, Z)
+                take = (np.arange(len(inputs))[:, None] * rows + np.arange(rows)) % self.widths[-1]
+            terms, derivatives = [], []
+            for head in range(self.heads):
+                Q, K, V = (self._matrix(weights, layer, letter, head) for letter in "QKV")
+                dQ, dK, dV = (self._matrix(directions, layer, letter, head) for letter in "QKV")
+                if take is not None:
+                    V, dV = V[take][:, None], np.swapaxes(dV[:, take], 0, 1)
+                k, q = product(K, Y), product(Q, Y)
+                # Derivatives by weights of earlier layers come through Y, those by this layer's are new.
+                dk = np.concatenate([product(K, dY), _repeat(product(dK, Y), len(inputs))], axis=1)
+                dq = np.concatenate([product(Q, dY), _repeat(product(dQ, Y), len(inputs))], axis=1)
+                S = product(_swap(k), q)
+                dS = product(_swap(dk), q) + product(_swap(k), dq)
+                Z = product(Y, S)
+                dZ = product(Y, dS)
+                dZ[:, :before] += product(dY, S)
+                derivative = product(V, dZ)
+                derivative[:, before:] += product(dV, Z)
+                terms.append(product(V, Z))
+                derivatives.append(derivative)
+            if self.skip and take is None:
+                terms.append(Y)
+            if self.skip:
+                derivatives[0][:, :before] += (
+                    dY if take is None else np.take_along_axis(dY, take[:, None, :, None], axis=2)
+                )
+            Y, dY = sum(terms[1:], terms[0]), sum(derivatives[1:], derivatives[0])
         return np.moveaxis(dY, 1, -1).reshape(-1, len(chosen))
 
     def token_jacobian(self, weights: Array, inputs: Array, rows: int) -> Array:
@@ -376,13 +470,13 @@ class DeepLightning:
         rng = np.random.default_rng(seed)
         weights, varies = self._normal_form(rng)
         columns = int(varies.sum())
-        most = min(columns, self.n_parameters - self.symmetry_rank(seed))
+        most = min(columns, self.dimension_upper_bound)
         rows = min(self.widths[-1], max(self.widths[0], self.t), self.t) if columns > _MANY else self.widths[-1]
         count = max(1, -(-5 * columns // (4 * rows * self.t)))
         best = 0
         while True:
             inputs = rng.integers(1, modular.PRIME, (count, self.widths[0], self.t)).astype(np.float64)
-            if self.is_bottleneck:
+            if self.is_plain and self.is_bottleneck:
                 chunks = np.array_split(inputs, -(-count * columns * self.t**2 // _CHUNK))
                 jacobian = np.concatenate([self.token_jacobian(weights, chunk, rows) for chunk in chunks])
             else:
