@@ -35,7 +35,7 @@ from m2bridge.cli_options import (
 from m2bridge.closure import closure as find_closure
 from m2bridge.compare import Verdict
 from m2bridge.dimension import DimensionReport, deep_dimension, dimension
-from m2bridge.doctor import diagnose
+from m2bridge.doctor import diagnose, install_macaulay2
 from m2bridge.engines import Engine
 from m2bridge.evidence import Evidence, weakest
 from m2bridge.job import Limits
@@ -533,13 +533,30 @@ def render_command(context: click.Context, question: str, arguments: Sequence[st
 
 @cli.command("doctor")
 @click.option("--m2", "executable", help="Macaulay2's executable.")
+@click.option("--install", "installs", is_flag=True, help="First install a copy for this user, without root (66 MB).")
+@click.option("--release", help="With --install: this release of passagemath-macaulay2, such as 10.8.2.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def doctor_command(executable: str | None, as_json: bool) -> None:
-    """Which Macaulay2 is found, which version, whether it works, and how long it takes to start."""
+def doctor_command(executable: str | None, installs: bool, release: str | None, as_json: bool) -> None:
+    """Which Macaulay2 is found, which version, whether it works, and how long it takes to start.
+
+    --install fetches a wheel that carries Macaulay2 from the Python package index into the user's cache folder: the
+    newest release that runs on this machine. It is used where M2BRIDGE_M2 is not set and no M2 is on PATH.
+    """
+    if release is not None and not installs:
+        raise click.UsageError("--release is for --install")
+    input_ = {"executable": executable}
+    where = provenance(package_version=__version__, field="QQ", seed=0, run=None, cpu_seconds=0.0, wall_seconds=0.0)
+    if installs:
+        try:
+            made = install_macaulay2(release=release, say=lambda line: click.echo(line, err=True))
+        except errors.M2BridgeError as error:
+            if as_json:
+                click.echo(result_document("doctor", input_, None, None, where, error))
+            raise
+        click.echo(f"{'installed' if made.attempts else 'installed already'}: {made.executable}", err=True)
     found = diagnose(executable)
     if as_json:
-        where = provenance(package_version=__version__, field="QQ", seed=0, run=None, cpu_seconds=0.0, wall_seconds=0.0)
-        click.echo(result_document("doctor", {"executable": executable}, found.to_dict(), None, where))
+        click.echo(result_document("doctor", input_, found.to_dict(), None, where))
     else:
         click.echo(found.text())
     if not found.works:

@@ -96,8 +96,8 @@ class Macaulay2NotFound(Macaulay2Unusable):
     def __str__(self) -> str:
         return (
             f"Macaulay2 was not found (tried: {', '.join(self.tried)}); install it "
-            "(Debian and Ubuntu: apt-get install macaulay2) or set M2BRIDGE_M2 to its executable, "
-            "then see 'm2bridge doctor'"
+            "(Debian and Ubuntu: apt-get install macaulay2; without root: 'm2bridge doctor --install') "
+            "or set M2BRIDGE_M2 to its executable, then see 'm2bridge doctor'"
         )
 
 
@@ -133,6 +133,16 @@ class Macaulay2Broken(Macaulay2Unusable):
 
     def __str__(self) -> str:
         return f"{self.executable} cannot be run: {self.problem}"
+
+
+@dataclass(eq=False)
+class InstallationFailed(Macaulay2Unusable):
+    """No copy of Macaulay2 could be installed for this user."""
+
+    problem: str
+
+    def __str__(self) -> str:
+        return f"Macaulay2 was not installed: {self.problem}"
 
 
 # --- a run ---------------------------------------------------------------------------------------------

@@ -107,12 +107,29 @@ def _constant_term(polynomial: PolyElement) -> Fraction:
 # --- the Jacobian of a map -----------------------------------------------------------------------------
 
 
+def _gradient(polynomial: PolyElement, values: Sequence[Any]) -> list[Any]:
+    """Return the gradient at a point of the ground field; points with many zeros take little time."""
+    field = polynomial.ring.domain
+    gradient = [field.zero] * len(values)
+    for monomial, coefficient in polynomial.items():
+        used = [i for i, e in enumerate(monomial) if e]
+        vanishing = [i for i in used if not values[i]]
+        if len(vanishing) > 1:
+            continue
+        for i in vanishing or used:
+            term = coefficient * field(monomial[i])
+            for j in used:
+                exponent = monomial[j] - (i == j)
+                if exponent:
+                    term = term * values[j] ** exponent
+            gradient[i] = gradient[i] + term
+    return gradient
+
+
 def jacobian_at(parametrization: Parametrization, point: Sequence[Fraction]) -> list[list[Any]]:
     """Return the Jacobian (m x n) at one point of parameter space, as elements of the ground field."""
     values = fraction_point(point, parametrization.field)
-    return [
-        [evaluate_exactly(f.diff(x), values) for x in parametrization.ring.gens] for f in parametrization.coordinates
-    ]
+    return [_gradient(f, values) for f in parametrization.coordinates]
 
 
 def jacobian_rank_at(parametrization: Parametrization, point: Sequence[Fraction]) -> int:
@@ -126,25 +143,7 @@ def jacobian_rank_at(parametrization: Parametrization, point: Sequence[Fraction]
 def equations_rank(equations: Sequence[PolyElement], point: Sequence[Fraction], field: Domain) -> int:
     """Return the rank, over the ground field, of the Jacobian of polynomials at a point of their space."""
     values = fraction_point(point, field)
-    zeros = {i for i, value in enumerate(values) if not value}
-    rows = []
-    for equation in equations:
-        row = [field.zero] * len(values)
-        for monomial, coefficient in equation.items():
-            used = [i for i, e in enumerate(monomial) if e]
-            vanishing = [i for i in used if i in zeros]
-            if len(vanishing) > 1:
-                continue
-            for i in vanishing or used:
-                term = coefficient * field(monomial[i])
-                for j in used:
-                    exponent = monomial[j] - (i == j)
-                    if exponent:
-                        term = term * values[j] ** exponent
-                row[i] = row[i] + term
-        if any(row):
-            rows.append(row)
-    return matrix_rank(rows, field)
+    return matrix_rank([row for row in (_gradient(f, values) for f in equations) if any(row)], field)
 
 
 @dataclass(frozen=True)

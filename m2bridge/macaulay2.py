@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from m2bridge import errors
+from m2bridge.install import installed_executable
 
 OLDEST = (1, 21)
 _VERSION = re.compile(r"^\s*(?:Macaulay2,? version )?(\d+)\.(\d+)(?:\.(\d+))?(?:[-+.~]\S*)?\s*$", re.MULTILINE)
@@ -32,21 +33,33 @@ class Macaulay2:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A place where Macaulay2 may be: what named it, and the executable there (None where there is none)."""
+    """A place where Macaulay2 may be.
+
+    Attributes
+    ----------
+    named_by
+        What leads to it, in words.
+    executable
+        The executable there, or None where there is none.
+    is_asked_for
+        Whether the user named this place. Then it is this one or an error: nothing is silently replaced.
+    """
 
     named_by: str
     executable: str | None
+    is_asked_for: bool = False
 
 
 def candidates(executable: str | None = None) -> list[Candidate]:
-    """Return the places in the order in which they are looked at; the first that has one decides."""
+    """Return the places in the order in which they are looked at."""
     places = []
     if executable is not None:
-        places.append(Candidate("the argument", _resolve(executable)))
+        places.append(Candidate("the argument", _resolve(executable), is_asked_for=True))
     named = os.environ.get(ENVIRONMENT_VARIABLE)
     if named:
-        places.append(Candidate(f"{ENVIRONMENT_VARIABLE}={named}", _resolve(named)))
+        places.append(Candidate(f"{ENVIRONMENT_VARIABLE}={named}", _resolve(named), is_asked_for=True))
     places.append(Candidate("M2 on PATH", shutil.which("M2")))
+    places.append(Candidate("the copy of 'm2bridge doctor --install'", installed_executable()))
     return places
 
 
@@ -56,9 +69,11 @@ def _resolve(executable: str) -> str | None:
 
 
 def find_macaulay2(executable: str | None = None) -> Macaulay2:
-    """Return the Macaulay2 to use: the argument, else the environment's ``M2BRIDGE_M2``, else ``M2`` on PATH.
+    """Return the Macaulay2 to use.
 
-    A place that is named but has no executable is an error: nothing is silently replaced.
+    It is the argument, else the environment's ``M2BRIDGE_M2``, else ``M2`` on PATH, else the copy that
+    ``m2bridge doctor --install`` has made. An argument or ``M2BRIDGE_M2`` that is of no use is an error; an ``M2``
+    on PATH that is of no use, such as one that is too old, is passed over if there is such a copy.
 
     Raises
     ------
@@ -66,10 +81,16 @@ def find_macaulay2(executable: str | None = None) -> Macaulay2:
         As their names say.
     """
     places = candidates(executable)
-    found = places[0].executable
-    if found is None:
-        raise errors.Macaulay2NotFound(tuple(place.named_by for place in places[:1]))
-    return inspect_executable(found)
+    if places[0].is_asked_for:
+        places = places[:1]
+    problem: errors.Macaulay2Unusable | None = None
+    for place in places:
+        if place.executable is not None:
+            try:
+                return inspect_executable(place.executable)
+            except errors.Macaulay2Unusable as error:
+                problem = problem or error
+    raise problem or errors.Macaulay2NotFound(tuple(place.named_by for place in places))
 
 
 def inspect_executable(executable: str) -> Macaulay2:

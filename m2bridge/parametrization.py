@@ -6,9 +6,10 @@ In the flow: a network model or a map file makes a `Parametrization`, an operati
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -107,8 +108,9 @@ class Parametrization:
         elimination is cheaper, or None.
     symmetries
         Permutations of parameters that are expected to permute coordinates; whoever uses them verifies them first.
-    chart
-        A rational inverse, in the coordinate ring, or None.
+    make_chart
+        Returns a rational inverse in the coordinate ring, or None if the map has none; it may be large, so it is
+        made on demand, by `chart`.
     parameter_degrees
         Positive degrees of the parameters for which the coordinates are homogeneous, or None for all 1.
         Elimination is several times faster on a map that is homogeneous for the degrees it is told.
@@ -124,7 +126,7 @@ class Parametrization:
     expected_dimension: int | None = None
     cheaper: Parametrization | None = None
     symmetries: tuple[Symmetry, ...] = ()
-    chart: Chart | None = None
+    make_chart: Callable[[], Chart | None] | None = None
     parameter_degrees: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -217,6 +219,11 @@ class Parametrization:
             ),
             coordinate_names=tuple(labels),
         )
+
+    @cached_property
+    def chart(self) -> Chart | None:
+        """A rational inverse of the map, in the coordinate ring, or None."""
+        return None if self.make_chart is None else self.make_chart()
 
     # --- what it is ----------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, combinations_with_replacement, permutations
 from math import comb, prod
 from typing import Any, Literal
@@ -269,7 +270,7 @@ class LightningAttention:
             vector_fields=tuple(self._vector_fields(ring, letters)) if with_structure else (),
             symmetries=tuple(self._coordinate_symmetries(ring, names, letters)) if with_structure else (),
             expected_dimension=self.dimension,
-            chart=self._chart(make_ring(names, ring.domain)) if with_structure else None,
+            make_chart=partial(self._chart, make_ring(names, ring.domain)) if with_structure else None,
         )
 
     def _row(
@@ -400,11 +401,12 @@ class LightningAttention:
                 *(symmetry({}, {p: p + 1, p + 1: p}) for p in range(d - 1)),
             ),
             expected_dimension=d * self.d_out + d - 1,
-            chart=replace(
-                self._chart_of_two_rows(_named_coordinates(coordinate_ring), [b]),
-                domain="vectors c, times d' x d matrices V with one entry 1",
-            ),
+            make_chart=partial(self._chart_of_quadrics, coordinate_ring),
         )
+
+    def _chart_of_quadrics(self, coordinate_ring: PolyRing) -> Chart:
+        chart = self._chart_of_two_rows(_named_coordinates(coordinate_ring), [self.d - 1])
+        return replace(chart, domain="vectors c, times d' x d matrices V with one entry 1")
 
     def _rank_conditions(self, rows: Matrix) -> list[PolyElement]:
         return list(_minors(rows, self.a + 1)) if self.a < self.d else []
@@ -540,8 +542,8 @@ class LightningAttention:
         )
 
     def _tangent_span(self, orbit: Orbit) -> int:
-        map_ = replace(self, a=self.d).parametrization("AV")
         d = self.d
+        map_ = self._map(self._ring(QQ, A=(d, d), V=(self.d_out, d)), "A, V")
         weights = self.representative(orbit, "AV")
         A = [list(weights[p * d : (p + 1) * d]) for p in range(d)]
         V = [list(weights[d * d + i * d : d * d + (i + 1) * d]) for i in range(self.d_out)]

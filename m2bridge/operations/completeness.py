@@ -184,6 +184,6 @@ def reduce_modulo(parametrization: Parametrization, prime: int) -> Parametrizati
         relations=tuple(reduced(f) for f in parametrization.relations),
         vector_fields=(),
         symmetries=(),
-        chart=None,
+        make_chart=None,
         cheaper=None if cheaper is None else reduce_modulo(cheaper, prime),
     )
