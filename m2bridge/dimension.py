@@ -11,7 +11,15 @@ from m2bridge import numeric
 from m2bridge.compare import Comparison, compare_dimensions
 from m2bridge.engines import Engine
 from m2bridge.evidence import Evidence
-from m2bridge.exact import RankSample, generic_rank_samples, jacobian_rank_at, linear_reduction, symmetry_rank
+from m2bridge.exact import (
+    MOST_PARAMETERS_FOR_SYMMETRIES,
+    RankSample,
+    affine_symmetries,
+    generic_rank_samples,
+    jacobian_rank_at,
+    linear_reduction,
+    symmetry_rank,
+)
 from m2bridge.job import Limits
 from m2bridge.networks.deep_lightning import DeepLightning
 from m2bridge.numeric import NumericRank
@@ -31,7 +39,8 @@ class DimensionReport:
         By exact arithmetic; worth what ``evidence`` says.
     lower, upper
         Proved bounds: the Jacobian's rank at random points modulo primes, and the smallest of the number of
-        parameters, that number less the verified symmetries, and the number of independent coordinates.
+        parameters, that number less the symmetries (verified vector fields along which the map is constant), and the
+        number of independent coordinates.
         ``upper`` is None where none was computed.
     samples
         The points' primes and ranks.
@@ -128,8 +137,12 @@ def dimension(
     lower = max(sample.rank for sample in samples)
     n_independent = len(linear_reduction(parametrization).kept)
     upper = min(n_independent, parametrization.n_parameters)
-    if lower < upper:
-        upper = min(upper, parametrization.n_parameters - symmetry_rank(parametrization, seed))
+    n = parametrization.n_parameters
+    if lower < upper and not parametrization.field.characteristic():
+        upper = min(upper, n - symmetry_rank(parametrization, parametrization.vector_fields, seed))
+        if 0 < lower < upper and n <= MOST_PARAMETERS_FOR_SYMMETRIES:
+            fields = affine_symmetries(parametrization, lower, seed)
+            upper = min(upper, n - symmetry_rank(parametrization, fields, seed))
     value, evidence = lower, Evidence.PROVED if lower == upper else Evidence.LOWER_BOUND
     if evidence is not Evidence.PROVED and parametrization.field.characteristic():
         if eliminated is None and eliminate:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import gcd, isqrt
 from typing import Any
 
 import flint
@@ -14,7 +15,7 @@ from sympy.polys.rings import PolyElement
 
 from m2bridge.fields import element, to_fraction
 from m2bridge.parametrization import Parametrization, VectorField
-from m2bridge.polynomials import evaluate_exactly, fraction_point
+from m2bridge.polynomials import fraction_point
 
 RANK_PRIMES = (2147483647, 2147483629, 2147483587, 2147483579, 2147483563, 2147483549)
 """The largest primes below 2^31: products of two residues fit a machine word."""
@@ -182,6 +183,16 @@ def generic_rank_samples(parametrization: Parametrization, seed: int = 0, sample
 
 def _rank_modulo(parametrization: Parametrization, prime: int, rng: random.Random) -> RankSample:
     point = [rng.randrange(1, prime) for _ in range(parametrization.n_parameters)]
+    if not parametrization.n_parameters:
+        return RankSample(prime, 1, 0)
+    entries = _gradients_modulo(parametrization, prime, point)
+    matrix = flint.nmod_mat(parametrization.n_coordinates, parametrization.n_parameters, entries, prime)
+    return RankSample(prime, 1, int(matrix.rank()))
+
+
+def _gradients_modulo(parametrization: Parametrization, prime: int, point: Sequence[int]) -> list[int]:
+    """Return the entries of the Jacobian, row by row, at a point modulo a prime; no entry of the point is zero."""
+    inverses = [pow(x, -1, prime) for x in point]
     entries: list[int] = []
     for f in parametrization.coordinates:
         gradient = [0] * parametrization.n_parameters
@@ -193,12 +204,9 @@ def _rank_modulo(parametrization: Parametrization, prime: int, rng: random.Rando
                     value = value * pow(point[i], e, prime) % prime
             for i, e in enumerate(monomial):
                 if e:
-                    gradient[i] = (gradient[i] + value * e * pow(point[i], -1, prime)) % prime
+                    gradient[i] = (gradient[i] + value * e * inverses[i]) % prime
         entries.extend(gradient)
-    if not parametrization.n_parameters:
-        return RankSample(prime, 1, 0)
-    matrix = flint.nmod_mat(parametrization.n_coordinates, parametrization.n_parameters, entries, prime)
-    return RankSample(prime, 1, int(matrix.rank()))
+    return entries
 
 
 def _rank_in_extension(parametrization: Parametrization, rng: random.Random) -> RankSample:
@@ -291,13 +299,83 @@ def constant_along(parametrization: Parametrization, vector_field: VectorField) 
     return True
 
 
-def symmetry_rank(parametrization: Parametrization, seed: int = 0) -> int:
-    """Return a number k of verified vector fields, independent at a point, along which the map is constant.
+MOST_PARAMETERS_FOR_SYMMETRIES = 45
+"""Affine vector fields on n-space have n^2 + n coefficients, and a matrix of that size is eliminated."""
+
+
+def affine_symmetries(parametrization: Parametrization, rank: int, seed: int = 0) -> tuple[VectorField, ...]:
+    """Return candidates for affine-linear vector fields on parameter space along which a map over QQ is constant.
+
+    They are solved for at random points modulo a prime and lifted to QQ: a basis of the map's infinitesimal affine
+    symmetries, with high probability. Whoever uses one verifies it.
+
+    Parameters
+    ----------
+    parametrization
+        The map.
+    rank
+        Generic rank of its Jacobian, at least 1: each point gives so many conditions.
+    seed
+        Seed of the points.
+    """
+    n, prime = parametrization.n_parameters, RANK_PRIMES[0]
+    rng = random.Random(seed)  # noqa: S311 - random points, not secrets
+    unknowns = n * n + n
+    rows: list[int] = []
+    for _ in range(-(-unknowns // rank) + 2):
+        point = [rng.randrange(1, prime) for _ in range(n)]
+        gradients = _gradients_modulo(parametrization, prime, point)
+        # So many random combinations of the coordinates' gradients span what all of them span.
+        for _ in range(rank):
+            gradient = [0] * n
+            for i in range(parametrization.n_coordinates):
+                factor = rng.randrange(prime)
+                gradient = [
+                    (g + factor * h) % prime for g, h in zip(gradient, gradients[i * n : i * n + n], strict=True)
+                ]
+            # The derivative along (sum over k of M_jk w_k + b_j) d/dw_j is linear in M and b.
+            rows += [g * w % prime for g in gradient for w in (*point, 1)]
+    basis, nullity = flint.nmod_mat(len(rows) // unknowns, unknowns, rows, prime).nullspace()
+    if not nullity:
+        return ()
+    columns = [int(basis[r, c]) for c in range(nullity) for r in range(unknowns)]
+    reduced, _ = flint.nmod_mat(nullity, unknowns, columns, prime).rref()
+    fields = []
+    for row in range(nullity):
+        components = []
+        for j in range(n):
+            component = parametrization.ring.zero
+            for k, x in enumerate((*parametrization.ring.gens, parametrization.ring.one)):
+                residue = int(reduced[row, j * (n + 1) + k])
+                if residue:
+                    number = reconstruct(residue, prime)
+                    if number is None:
+                        break
+                    component = component + x.mul_ground(element(parametrization.field, number))
+            components.append(component)
+        fields.append(tuple(components))
+    return tuple(fields)
+
+
+def reconstruct(residue: int, modulus: int) -> Fraction | None:
+    """Return the fraction n/d with |n|, d <= sqrt(modulus / 2) that has this residue, or None if there is none."""
+    bound = isqrt(modulus // 2)
+    r0, r1, t0, t1 = modulus, residue % modulus, 0, 1
+    while r1 > bound:
+        quotient = r0 // r1
+        r0, r1, t0, t1 = r1, r0 - quotient * r1, t1, t0 - quotient * t1
+    if t1 == 0 or abs(t1) > bound or gcd(r1, t1) != 1:
+        return None
+    return Fraction(r1, t1)
+
+
+def symmetry_rank(parametrization: Parametrization, fields: Sequence[VectorField], seed: int = 0) -> int:
+    """Return a number k of the given fields, verified and independent at a point, along which the map is constant.
 
     Then the dimension of the closure is at most n - k in characteristic 0: proved, since each field is
     verified identically and independence at one point modulo a prime implies generic independence.
     """
-    fields = [field for field in parametrization.vector_fields if constant_along(parametrization, field)]
+    fields = [field for field in fields if constant_along(parametrization, field)]
     if not fields or parametrization.field.characteristic():
         return 0
     rng = random.Random(seed)  # noqa: S311 - random points, not secrets

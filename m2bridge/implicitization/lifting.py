@@ -11,6 +11,7 @@ import flint
 import numpy as np
 from sympy.polys.rings import PolyElement
 
+from m2bridge.exact import reconstruct
 from m2bridge.fields import to_fraction
 from m2bridge.implicitization.interpolation import ModularForm
 from m2bridge.implicitization.monomials import Codes, decode, encode
@@ -23,18 +24,6 @@ class IntegerForm:
     degree: int
     codes: Codes
     coefficients: tuple[int, ...]
-
-
-def reconstruct(residue: int, modulus: int) -> Fraction | None:
-    """Return the fraction n/d with |n|, d <= sqrt(modulus / 2) that has this residue, or None if there is none."""
-    bound = int((modulus // 2) ** 0.5)
-    r0, r1, t0, t1 = modulus, residue % modulus, 0, 1
-    while r1 > bound:
-        quotient = r0 // r1
-        r0, r1, t0, t1 = r1, r0 - quotient * r1, t1, t0 - quotient * t1
-    if t1 == 0 or abs(t1) > bound or gcd(r1, t1) != 1:
-        return None
-    return Fraction(r1, t1)
 
 
 def combine(residues: Sequence[int], primes: Sequence[int]) -> tuple[int, int]:
