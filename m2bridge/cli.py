@@ -168,18 +168,34 @@ def answer(operation: str, input_: dict[str, Any], session: Session, work: Calla
         found = work()
     except errors.M2BridgeError as error:
         if as_json:
-            click.echo(result_document(operation, input_, None, None, where(None), error))
+            with _output():
+                click.echo(result_document(operation, input_, None, None, where(None), error))
         raise
     finally:
         session.close()
-    if as_json:
-        click.echo(result_document(operation, input_, found.result, found.evidence, where(found.run)))
-    else:
-        # Wide tables are not folded where the output is a file or a pipe.
-        width = None if sys.stdout.isatty() else 200
-        page.print_page(Console(width=width, soft_wrap=not sys.stdout.isatty(), highlight=False), *found.page)
+    with _output():
+        if as_json:
+            click.echo(result_document(operation, input_, found.result, found.evidence, where(found.run)))
+        else:
+            # Wide tables are not folded where the output is a file or a pipe.
+            width = None if sys.stdout.isatty() else 200
+            page.print_page(Console(width=width, soft_wrap=not sys.stdout.isatty(), highlight=False), *found.page)
     if found.exit_code:
         raise click.exceptions.Exit(found.exit_code)
+
+
+class _ReaderGone(Exception):
+    """The reader of the output (head, less) has seen enough: no failure."""
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Write to standard output; a closed pipe there, and only there, is no failure."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise _ReaderGone from None
 
 
 def _cpu_seconds() -> float:
@@ -528,7 +544,8 @@ def render_command(context: click.Context, question: str, arguments: Sequence[st
         try:
             command.invoke(inner)
         except _Rendered as rendered_script:
-            click.echo(rendered_script.script, nl=False)
+            with _output():
+                click.echo(rendered_script.script, nl=False)
 
 
 @cli.command("doctor")
@@ -571,15 +588,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         code = cli.main(None if arguments is None else list(arguments), prog_name="m2bridge", standalone_mode=False)
-        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader (head, less) has gone. Python would complain again when it flushes at exit.
+    except _ReaderGone:
+        # Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except errors.M2BridgeError as error:

@@ -214,7 +214,7 @@ class Parametrization:
         return cls(
             ring=ring,
             coordinates=tuple(
-                polynomials.from_sympy(sympy.sympify(expression).xreplace(plain), ring, f"coordinate {i}")
+                polynomials.from_sympy(expression, ring, f"coordinate {i}", plain)
                 for i, expression in enumerate(coordinates, start=1)
             ),
             coordinate_names=tuple(labels),

@@ -11,11 +11,12 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from math import comb
 from typing import Any
 
 import sympy
 from flint import fmpz
-from lark import Lark, Token, UnexpectedInput
+from lark import Lark, Token, UnexpectedEOF, UnexpectedInput
 from lark.exceptions import VisitError
 from lark.visitors import Transformer_NonRecursive
 from sympy.polys.domains.domain import Domain
@@ -26,11 +27,14 @@ from m2bridge.errors import ExponentTooLarge, InputError, PolynomialError
 from m2bridge.fields import element, field_name, number_text, to_fraction
 
 LARGEST_EXPONENT = 2**31 - 1
-LARGEST_EXPANSION = 2_000_000
-"""A power of a sum with more terms than this is refused instead of filling the memory."""
+LARGEST_EXPANSION = 1_000_000
+"""A product or power with more terms than this is refused instead of filling the memory."""
+_MOST_BITS = 200_000_000
+"""A power whose coefficients would take more bits than this in all is refused, too."""
 
 _INDEX = r"(?:_?\{[\w,]+\}|_\([\w,]+\)|\[[\w,]+\])"
-NAME = re.compile(rf"[^\W\d]\w*'*{_INDEX}?")
+# The index first: it takes back an underscore that the word before it has swallowed.
+NAME = re.compile(rf"[^\W\d](?:\w*'*{_INDEX}|\w*'*)")
 
 _GRAMMAR = rf"""
     ?start: sum
@@ -134,20 +138,7 @@ class _Evaluate(Transformer_NonRecursive[Token, PolyElement]):
         base, digits = items
         if len(digits) > 10 or int(digits) > LARGEST_EXPONENT:
             raise ExponentTooLarge(f"the exponent {digits[:30]} is too large: the largest is {LARGEST_EXPONENT}")
-        exponent = int(digits)
-        if len(base) == 1:
-            # A single term: multiply exponents instead of repeated squaring.
-            ((monomial, coefficient),) = base.items()
-            if coefficient not in (1, -1) and exponent > 1_000_000:
-                raise ExponentTooLarge(f"a number to the power {exponent} is too large to write down")
-            powered = tuple(e * exponent for e in monomial)
-            value = self.ring.from_dict({powered: coefficient**exponent})
-        else:
-            if base and sympy.binomial(exponent + len(base) - 1, len(base) - 1) > LARGEST_EXPANSION:
-                raise PolynomialError(
-                    f"the power {exponent} of a sum of {len(base)} terms has more than {LARGEST_EXPANSION} terms"
-                )
-            value = base**exponent
+        value = _power(base, int(digits))
         _check_degree(value)
         return value
 
@@ -163,6 +154,30 @@ class _Evaluate(Transformer_NonRecursive[Token, PolyElement]):
         if name not in self.variables:
             raise PolynomialError(f"the name {name!r} is not declared")
         return self.variables[name]
+
+
+def _power(base: PolyElement, exponent: int) -> PolyElement:
+    """Return a power, or refuse it where its terms or its coefficients would fill the memory."""
+    if exponent == 0:
+        return base.ring.one
+    if not base:
+        return base
+    size = max(_bits(c) for c in base.values()) + len(base).bit_length()
+    if len(base) == 1:
+        # A single term: multiply exponents instead of repeated squaring.
+        ((monomial, coefficient),) = base.items()
+        if size > 2 and size * exponent > _MOST_BITS:
+            raise ExponentTooLarge(f"a number to the power {exponent} is too large to write down")
+        return base.ring.from_dict({tuple(e * exponent for e in monomial): coefficient**exponent})
+    terms = comb(exponent + len(base) - 1, len(base) - 1) if exponent < LARGEST_EXPANSION else LARGEST_EXPANSION + 1
+    if terms > LARGEST_EXPANSION or terms * size * exponent > _MOST_BITS:
+        raise PolynomialError(f"the power {exponent} of a sum of {len(base)} terms has too many terms")
+    return base**exponent
+
+
+def _bits(coefficient: Any) -> int:
+    number = to_fraction(coefficient)
+    return max(number.numerator.bit_length(), number.denominator.bit_length())
 
 
 def _check_degree(polynomial: PolyElement) -> None:
@@ -203,8 +218,8 @@ def parse_polynomial(text: object, ring: PolyRing, place: str = "") -> PolyEleme
         tree = _grammar().parse(unicodedata.normalize("NFC", text))
         value = _Evaluate(ring).transform(tree)
     except UnexpectedInput as error:
-        column = getattr(error, "column", -1)
-        at = f"at column {column}" if column > 0 else "at its end"
+        at_end = isinstance(error, UnexpectedEOF) or getattr(getattr(error, "token", None), "type", "") == "$END"
+        at = "at its end" if at_end or not text.strip() else f"at column {error.column}"
         raise PolynomialError(f"{_short(text)!r} is not a polynomial: unexpected text {at}", place) from None
     except VisitError as error:
         cause = error.orig_exc
@@ -219,8 +234,10 @@ def _short(text: str) -> str:
     return text if len(text) <= 80 else text[:60] + "…" + text[-15:]
 
 
-def from_sympy(expression: Any, ring: PolyRing, place: str = "") -> PolyElement:
-    """Return a sympy expression as an element of the ring.
+def from_sympy(
+    expression: Any, ring: PolyRing, place: str = "", symbols: Mapping[sympy.Symbol, sympy.Symbol] | None = None
+) -> PolyElement:
+    """Return a sympy expression as an element of the ring; ``symbols`` says which symbol stands for which of its own.
 
     Raises
     ------
@@ -231,22 +248,43 @@ def from_sympy(expression: Any, ring: PolyRing, place: str = "") -> PolyElement:
         expression = sympy.sympify(expression, strict=True)
     except sympy.SympifyError:
         raise PolynomialError(f"{expression!r} is not a sympy expression", place) from None
+    expression = expression.xreplace(dict(symbols or {}))
     if expression.atoms(sympy.Float):
         raise PolynomialError(f"{expression} contains a floating-point number: use sympy.Rational", place)
     unknown = expression.free_symbols - set(ring.symbols)
     if unknown:
         raise PolynomialError(f"{expression} contains the undeclared symbol {min(map(str, unknown))}", place)
-    try:
-        if not ring.ngens:
-            number = sympy.QQ.from_sympy(expression)
-            return ring.ground_new(element(ring.domain, to_fraction(number)))
-        poly = sympy.Poly(expression, *ring.symbols, domain=sympy.QQ)
-    except (sympy.PolynomialError, sympy.polys.polyerrors.CoercionFailed):
-        raise PolynomialError(f"{expression} is not a polynomial with rational coefficients", place) from None
-    terms = {m: element(ring.domain, to_fraction(c)) for m, c in poly.rep.to_dict().items()}
-    value = ring.from_dict({m: c for m, c in terms.items() if c})
+    value = _from_tree(expression, ring, place)
     _check_degree(value)
     return value
+
+
+def _from_tree(expression: sympy.Expr, ring: PolyRing, place: str) -> PolyElement:
+    """Return an expression as polynomial, term by term: sympy.Poly would be dense."""
+    if expression.is_Symbol:
+        return ring.gens[ring.symbols.index(expression)]
+    if expression.is_Rational:
+        return ring.ground_new(element(ring.domain, Fraction(int(expression.p), int(expression.q))))
+    if expression.is_Add or expression.is_Mul:
+        parts = [_from_tree(part, ring, place) for part in expression.args]
+        if expression.is_Add:
+            return sum(parts, ring.zero)
+        value = ring.one
+        for part in parts:
+            if len(value) * len(part) > LARGEST_EXPANSION:
+                raise PolynomialError(f"a product would have more than {LARGEST_EXPANSION} terms", place)
+            value = value * part
+        return value
+    if expression.is_Pow and expression.exp.is_Integer and expression.exp >= 0:
+        if expression.exp > LARGEST_EXPONENT:
+            raise ExponentTooLarge(
+                f"the exponent {expression.exp} is too large: the largest is {LARGEST_EXPONENT}", place
+            )
+        try:
+            return _power(_from_tree(expression.base, ring, place), int(expression.exp))
+        except PolynomialError as error:
+            raise type(error)(error.problem, place) from None
+    raise PolynomialError(f"{_short(str(expression))} is not a polynomial with rational coefficients", place)
 
 
 def to_text(polynomial: PolyElement) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from m2bridge.engines import WarmEngine
 from m2bridge.errors import M2BridgeError
 from m2bridge.macaulay2 import Macaulay2, find_macaulay2
 
@@ -34,3 +37,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=found))
         if item.get_closest_marker("slow") and not config.getoption("--slow"):
             item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmEngine]:
+    """One warm engine for all tests that only need answers."""
+    with WarmEngine() as engine:
+        yield engine

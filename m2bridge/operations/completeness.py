@@ -17,7 +17,7 @@ from sympy import GF
 from sympy.polys.rings import PolyElement
 
 from m2bridge.document import ResultDocument, decode_result
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, ResultError
 from m2bridge.evidence import Evidence
 from m2bridge.fields import element, to_fraction
 from m2bridge.job import JobFolder, Outcome
@@ -62,6 +62,17 @@ class Completeness:
     missing: str
     evidence: Evidence
     provenance: Provenance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain data."""
+        return {
+            "complete": self.complete,
+            "method": self.method,
+            "dim": self.dim,
+            "degree": self.degree,
+            "prime": self.prime,
+            "missing": self.missing,
+        }
 
 
 class _Fields(msgspec.Struct, forbid_unknown_fields=True):
@@ -141,10 +152,20 @@ class ComputeCompleteness(Operation[Completeness]):
 
     def parse(self, document: ResultDocument, outcome: Outcome) -> Completeness:
         """Return the typed result."""
-        fields = decode_result(document, _Fields, JobFolder(outcome.folder).result)
+        file = JobFolder(outcome.folder).result
+        fields = decode_result(document, _Fields, file)
+        chart = self.parametrization.chart
         if self.method == "kernel":
+            if fields.contains_kernel is None:
+                raise ResultError("the result does not say whether the kernel is contained", str(file))
             missing = "" if fields.contains_kernel else "the kernel modulo the prime has further equations"
         else:
+            # Nothing counts as shown that was not looked at.
+            n_identities = 0 if chart is None else len(chart.identities) + len(self.base_equations)
+            n_denominators = 0 if chart is None or not all(fields.identities) else len(chart.denominators)
+            if (len(fields.identities), len(fields.nonzerodivisors)) != (n_identities, n_denominators):
+                found = f"{len(fields.identities)} identities and {len(fields.nonzerodivisors)} denominators"
+                raise ResultError(f"the result has {found}, expected {n_identities} and {n_denominators}", str(file))
             bad = sum(not ok for ok in fields.identities)
             divisors = sum(not ok for ok in fields.nonzerodivisors)
             missing = f"{bad} identities of the chart do not hold modulo the equations" if bad else ""

@@ -13,7 +13,7 @@ from sympy.polys.orderings import MonomialOrder, ProductOrder, grevlex, lex
 from sympy.polys.rings import PolyElement
 
 from m2bridge.document import ResultDocument, Terms, decode_result, read_polynomials
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, ResultError
 from m2bridge.evidence import Evidence
 from m2bridge.fields import field_name
 from m2bridge.ideal import Ideal
@@ -61,7 +61,7 @@ class GroebnerBasis:
         ``grevlex``, ``lex`` or ``elim:k``.
     change_of_basis
         Where asked for: for each element, its coefficients on the given generators of I, so that
-        ``generators[j] = sum of change_of_basis[j][i] * given[i]``; else None.
+        ``generators[j] = sum of change_of_basis[j][i] * given[i]``, which is verified; else None.
     evidence
         ``COMPUTED``.
     provenance
@@ -170,6 +170,12 @@ class ComputeGroebnerBasis(Operation[GroebnerBasis]):
         change = None
         if fields.change is not None:
             change = [read_polynomials(row, ring, file) for row in fields.change]
+            given = [ring.from_dict(dict(g)) for g in self.ideal.generators]
+            if len(change) != len(found) or any(len(row) != len(given) for row in change):
+                raise ResultError("the change of basis has not the size of the basis and the generators", str(file))
+            for g, row in zip(found, change, strict=True):
+                if sum((c * h for c, h in zip(row, given, strict=True)), ring.zero) != g:
+                    raise ResultError("the change of basis does not give the basis", str(file))
         ranked = sorted(range(len(found)), key=lambda j: order(found[j].LM))
         scaled = [primitive(found[j]) for j in ranked]
         if change is not None:

@@ -105,6 +105,9 @@ class ComputeIdealMembership(Operation[IdealMembership]):
         ring = self.ideal.ring
         cofactors = read_polynomials(fields.cofactors, ring, file)
         (remainder,) = read_polynomials([fields.remainder], ring, file)
+        if len(cofactors) != len(self.ideal.generators):
+            found, expected = len(cofactors), len(self.ideal.generators)
+            raise ResultError(f"the result has {found} cofactors, expected {expected}", str(file))
         total = remainder
         for c, g in zip(cofactors, self.ideal.generators, strict=True):
             total = total + c * g

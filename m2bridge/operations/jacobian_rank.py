@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from m2bridge.document import ResultDocument, decode_result
+from m2bridge.errors import ResultError
 from m2bridge.evidence import Evidence
 from m2bridge.job import JobFolder, Outcome
 from m2bridge.operations.base import Operation, Provenance
@@ -92,7 +93,10 @@ class ComputeJacobianRank(Operation[JacobianRank]):
 
     def parse(self, document: ResultDocument, outcome: Outcome) -> JacobianRank:
         """Return the typed result."""
-        fields = decode_result(document, _Fields, JobFolder(outcome.folder).result)
+        file = JobFolder(outcome.folder).result
+        fields = decode_result(document, _Fields, file)
+        if len(fields.ranks) != len(self.points):
+            raise ResultError(f"the result has {len(fields.ranks)} ranks, expected {len(self.points)}", str(file))
         return JacobianRank(
             points=self.points,
             ranks=tuple(fields.ranks),

@@ -11,8 +11,9 @@ import msgspec
 from sympy.polys.rings import PolyElement
 
 from m2bridge.document import ResultDocument, decode_result
-from m2bridge.errors import Infeasible
+from m2bridge.errors import Infeasible, ResultError
 from m2bridge.evidence import Evidence
+from m2bridge.fields import parse_number
 from m2bridge.job import JobFolder, Outcome
 from m2bridge.operations.base import Operation, Provenance
 from m2bridge.operations.closure_ideal import ClosureIdeal
@@ -133,7 +134,12 @@ class ComputeSingularLocus(Operation[SingularLocus]):
         Infeasible
             If there are more minors than allowed.
         """
-        fields = decode_result(document, _Fields, JobFolder(outcome.folder).result)
+        file = JobFolder(outcome.folder).result
+        fields = decode_result(document, _Fields, file)
+        if not (fields.n_minors.isascii() and fields.n_minors.isdigit()):
+            raise ResultError(
+                f"the number of minors is not a number: {fields.n_minors[:60]!r} - at `$.n_minors`", str(file)
+            )
         if fields.dim is None or fields.scheme_degree is None:
             raise Infeasible(
                 f"the singular locus needs {fields.n_minors} minors, more than the {self.most_minors} allowed",
@@ -148,7 +154,7 @@ class ComputeSingularLocus(Operation[SingularLocus]):
             scheme_degree=fields.scheme_degree,
             components=components,
             variety_dim=fields.variety_dim,
-            n_minors=int(fields.n_minors),
+            n_minors=int(parse_number(fields.n_minors)),
             evidence=Evidence.COMPUTED if fields.exact else Evidence.UPPER_BOUND,
             provenance=Provenance.of(document, outcome, self.field_name),
         )

@@ -1,0 +1,1 @@
+"""The test suite. ``python -m tests.regenerate`` writes the golden scripts and recorded results anew."""

@@ -1,0 +1,1 @@
+"""One module for each operation: golden script, recorded results, real runs."""
