@@ -191,7 +191,7 @@ def test_astronomic_numbers_are_refused(text: str) -> None:
         "except PolynomialError:\n"
         "    print('refused')\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=3, check=False)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert ran.stdout == "refused\n"
 
 
@@ -384,5 +384,5 @@ def test_from_sympy_is_sparse(exponent: int) -> None:
         "except PolynomialError:\n"
         "    print('refused')\n"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=5, check=False)
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert ran.stdout == ("refused\n" if exponent >= 2**31 else "1\n")
