@@ -102,16 +102,23 @@ is_half_installed() {
     esac
 }
 
+# Whether 'm2bridge doctor --install' has made a copy; the environment, where there is one, knows where that is.
+has_installed_copy() {
+    [ -x .venv/bin/python ] && .venv/bin/python -c 'import sys
+from m2bridge.install import installed_executable
+sys.exit(installed_executable() is None)' >/dev/null 2>&1
+}
+
 require_macaulay2() {
-    if [ -n "${M2BRIDGE_M2:-}" ] || { has M2 && ! is_half_installed; }; then
+    if [ -n "${M2BRIDGE_M2:-}" ] || { has M2 && ! is_half_installed; } || has_installed_copy; then
         return 0
     fi
     if [ "$(uname -s)" = Darwin ]; then
         die "Macaulay2 is missing: install it with 'brew install macaulay2/tap/M2' and run this again."
     elif ! has apt-get; then
-        die "Macaulay2 is missing: install it (Fedora: 'sudo dnf install Macaulay2'; Arch: 'macaulay2' from the AUR) or set M2BRIDGE_M2 to its executable, and run this again."
+        die "Macaulay2 is missing: install it (Fedora: 'sudo dnf install Macaulay2'; Arch: 'macaulay2' from the AUR; anywhere, without root: 'make venv', then '.venv/bin/m2bridge doctor --install') or set M2BRIDGE_M2 to its executable, and run this again."
     elif ! is_root; then
-        die "Macaulay2 is missing: run 'sudo apt-get install macaulay2' (Ubuntu has it in universe), or, with no root at all, 'sh setup.sh venv' and then '.venv/bin/python -m m2bridge doctor --install', and run this again."
+        die "Macaulay2 is missing: run 'sudo apt-get install macaulay2' (Ubuntu has it in universe), or, with no root at all, run 'make venv', then '.venv/bin/m2bridge doctor --install', and run this again."
     fi
     packages="$packages macaulay2"
 }

@@ -31,9 +31,9 @@ from m2bridge.implicitization.symmetry import symmetry_group
 from m2bridge.job import Limits
 from m2bridge.operations import Completeness, ComputeCompleteness, ComputeZariskiClosure, ZariskiClosure, compute
 from m2bridge.operations.base import Operation, Provenance
-from m2bridge.operations.closure_ideal import ClosureIdeal, degrees_of
+from m2bridge.operations.closure_ideal import ClosureIdeal, by_degree, degrees_of
 from m2bridge.parametrization import Parametrization
-from m2bridge.polynomials import is_homogeneous, make_ring, to_text
+from m2bridge.polynomials import is_homogeneous, make_ring
 
 STRATEGIES = ("auto", "linear", "interpolate", "eliminate")
 DEFAULT_BUDGET_SECONDS = 600.0
@@ -339,7 +339,7 @@ class _Ladder:
         how: str,
         exact_degree: int | None,
     ) -> ZariskiClosure:
-        generators = self.linear_equations + tuple(sorted(equations, key=lambda g: (sum(g.LM), to_text(g))))
+        generators = self.linear_equations + tuple(sorted(equations, key=by_degree))
         provenance: Provenance | None = None
         return ZariskiClosure(
             dim=dim,

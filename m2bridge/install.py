@@ -1,8 +1,8 @@
 """A copy of Macaulay2 for a machine without root: from a wheel on the package index into the user's cache.
 
-The wheel is the one of `passagemath-macaulay2 <https://pypi.org/project/passagemath-macaulay2/>`_, which carries
-a complete Macaulay2 with its libraries; the Python packages that it depends on are Sage's and not needed. It is
-downloaded, unpacked and tried in a folder aside, which is renamed as the last act: what is at its place works.
+The wheel is that of the PyPI project passagemath-macaulay2, which carries a complete Macaulay2 with its libraries;
+the Python packages that it depends on are Sage's and not needed. It is downloaded, unpacked and tried in a folder
+aside, which is renamed as the last act: what is at its place works.
 """
 
 from __future__ import annotations

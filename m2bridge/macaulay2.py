@@ -207,7 +207,7 @@ def find_complaint(stderr: str, script: str = "script.m2") -> Complaint | None:
             found = _TRACE.search(place)
             if found is None:
                 break
-            if found["file"].endswith(script):
+            if found["file"].strip('"').endswith(script):  # 1.26 quotes file names
                 return Complaint(_shorten(match["message"]), int(found["line"]))
         return Complaint(_shorten(match["message"]), None)
     return None

@@ -252,7 +252,7 @@ class Parametrization:
         """Dimension m of coordinate space."""
         return len(self.coordinates)
 
-    @property
+    @cached_property
     def coordinate_ring(self) -> PolyRing:
         """K[coordinates] in the user's names, graded reverse lexicographic: equations live here."""
         return polynomials.make_ring(self.coordinate_names, self.field)

@@ -303,7 +303,7 @@ class WarmEngine(LocalEngine):
 
     name = "warm"
 
-    def __init__(self, macaulay2: Macaulay2 | None = None, *, jobs_before_restart: int = 200) -> None:
+    def __init__(self, macaulay2: Macaulay2 | None = None, *, jobs_before_restart: int = 1000) -> None:
         if jobs_before_restart < 1:
             raise InputError(f"jobs_before_restart must be positive, not {jobs_before_restart}")
         super().__init__(macaulay2)

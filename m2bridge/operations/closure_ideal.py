@@ -131,6 +131,12 @@ def _weighted_degree(polynomial: PolyElement, weights: Sequence[int]) -> int | N
     return degrees.pop() if len(degrees) == 1 and 0 not in degrees else None
 
 
+def by_degree(polynomial: PolyElement) -> tuple[int, tuple[int, ...]]:
+    """Return a key that sorts by the degree of the leading monomial, then by that monomial, largest first."""
+    leading = polynomial.LM
+    return sum(leading), tuple(-e for e in leading)
+
+
 def degrees_of(generators: Sequence[PolyElement]) -> dict[int, int]:
     """Return how many of the polynomials have each total degree (all variables in degree 1)."""
     counts: dict[int, int] = {}

@@ -16,7 +16,7 @@ from m2bridge.evidence import Evidence
 from m2bridge.exact import vanishing
 from m2bridge.job import JobFolder, Outcome
 from m2bridge.operations.base import Operation, Provenance
-from m2bridge.operations.closure_ideal import ClosureIdeal, degrees_of
+from m2bridge.operations.closure_ideal import ClosureIdeal, by_degree, degrees_of
 from m2bridge.parametrization import Parametrization
 from m2bridge.polynomials import primitive, to_text
 
@@ -172,8 +172,7 @@ class ComputeZariskiClosure(Operation[ZariskiClosure]):
         generators = (
             (ring.one,)
             if empty
-            else self._ideal.linear_equations
-            + tuple(sorted((primitive(g) for g in found), key=lambda g: (sum(g.LM), to_text(g))))
+            else self._ideal.linear_equations + tuple(sorted((primitive(g) for g in found), key=by_degree))
         )
         return ZariskiClosure(
             dim=fields.dim,

@@ -1,0 +1,1 @@
+"""Benchmarks against other programs: run one as ``python -m benchmarks.NAME``."""
