@@ -10,6 +10,7 @@ What is proved, and how, is written out in docs/completeness.md.
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -110,6 +111,7 @@ def closure(
         try:
             found = ladder.eliminate(betti)
         except Undecided as error:
+            shutil.rmtree(error.outcome.folder, ignore_errors=True)
             found = replace(found, completeness=f"{found.completeness}; elimination: {error.outcome.status.value}")
     if betti and found.complete and found.betti is None:
         found = ladder.with_betti(found)
@@ -307,6 +309,8 @@ class _Ladder:
                 self.seconds_left / 2,
             )
         except Undecided as error:
+            # An attempt that was worth trying, no failure: its folder is of no use to anybody.
+            shutil.rmtree(error.outcome.folder, ignore_errors=True)
             return None, f"chart certificate: {error.outcome.status.value}"
         return (found, "") if found.complete else (None, f"chart certificate: {found.missing}")
 
