@@ -295,7 +295,7 @@ def test_folder_name_that_is_not_unicode(run: Run, tmp_path: Path) -> None:
 def test_temporary_files_of_a_killed_job_are_removed(run: Run) -> None:
     outcome = run('F := temporaryFileName(); F << "x" << close; print F; ' + signal_itself("KILL"))
     assert outcome.status is Status.CRASHED
-    outcome = run('F := temporaryFileName(); F << "x" << close; print F; stdio << flush; ' + ENDLESS, seconds=1)
+    outcome = run('F := temporaryFileName(); F << "x" << close; print F; stdio << flush; ' + ENDLESS, seconds=6)
     assert outcome.status is Status.TIMED_OUT
     written = Path(JobFolder(outcome.folder).stdout.read_text().strip())
     assert written.name

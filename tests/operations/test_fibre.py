@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from m2bridge import ComputeFibre, Fibre, LightningAttention, Parametrization
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, PointError
 from tests.recorded import RESULTS, read_recorded
 from tests.runs import run
 from tests.tiny import INSTANCES, point
@@ -84,6 +84,16 @@ def test_relations_bind_the_fibre() -> None:
     circle = Parametrization.from_strings(["c", "s"], ["c"], relations=["c^2+s^2-1"])
     fibre = run(ComputeFibre(circle, value=point(Fraction(3, 5))))
     assert (fibre.dim, fibre.degree) == (0, 2)
+
+
+@pytest.mark.xfail(reason="answered by an empty fibre 'through' the point", strict=True)
+def test_a_point_that_breaks_the_relations_is_refused() -> None:
+    circle = Parametrization.from_strings(["c", "s"], ["c"], relations=["c^2+s^2-1"])
+    with pytest.raises(PointError):
+        ComputeFibre(circle, point=point(1, 1))
+    # A of rank two in a layer with a = 1.
+    with pytest.raises(PointError):
+        ComputeFibre(LightningAttention(2, 1, 1, 2).parametrization("AV"), point=point(1, 2, 3, 4, 5, 6))
 
 
 def test_a_point_or_a_value() -> None:
