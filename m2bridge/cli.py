@@ -340,18 +340,26 @@ def groebner_command(ideal_file: Path | None, order: str | None, change_of_basis
         if options["family"] or options["map_file"]:
             raise click.UsageError("give an ideal or a model, not both")
         ideal, named_order = read_ideal(ideal_file)
-        operation = ComputeGroebnerBasis(ideal, order or named_order, change_of_basis)
+        order = order or named_order
+        of_ideal = ComputeGroebnerBasis(ideal, order, change_of_basis)
         input_ = ideal.describe()
+
+        def operation() -> ComputeGroebnerBasis:
+            return of_ideal
     else:
         choice = choose_model(**options)
         if change_of_basis:
             raise click.UsageError("--change-of-basis needs --ideal")
-        operation = ComputeGroebnerBasis.of_closure(choice.parametrization("a Groebner basis"), order or "grevlex")
+        order = order or "grevlex"
         input_ = choice.describe()
-    input_ = input_ | {"order": operation.order}
+
+        def operation() -> ComputeGroebnerBasis:
+            return ComputeGroebnerBasis.of_closure(choice.parametrization("a Groebner basis"), order)
+
+    input_ = input_ | {"order": order}
 
     def work() -> Answer:
-        basis = session.compute(operation, "Groebner basis in Macaulay2")
+        basis = session.compute(operation(), "Groebner basis in Macaulay2")
         return Answer(basis.to_dict(), basis.evidence, [page.groebner_page(basis)], basis.provenance)
 
     answer("groebner", input_, session, work)
@@ -367,23 +375,24 @@ def groebner_command(ideal_file: Path | None, order: str | None, change_of_basis
 def tangent_command(at: str | None, orbit: str | None, point: str | None, **options: Any) -> None:
     """Tangent space of the closure at a point (a random one by default), and whether it is singular there."""
     choice, session = choose_model(**options), Session(options)
-    map_ = choice.parametrization("the tangent space")
-    if point is not None:
-        if at is not None or orbit is not None:
-            raise click.UsageError("give --point or weights, not both")
-        values = exact_point(parse_values(point), map_.coordinate_names, map_.field)
-        operation = ComputeTangentSpace(map_, points=(values,))
-    elif orbit == "all":
-        if not isinstance(choice.model, LightningAttention) or at is not None:
-            raise click.UsageError("--orbit all is for single lightning layers, without --at")
-        layer = choice.model
-        weights = tuple(layer.representative(o, choice.weights or "QKV") for o in layer.orbits())
-        operation = ComputeTangentSpace(map_, weights=weights)
-    else:
-        operation = ComputeTangentSpace(map_, weights=(choose_point(choice, map_, at, orbit, options["seed"]),))
+
+    def operation() -> ComputeTangentSpace:
+        map_ = choice.parametrization("the tangent space")
+        if point is not None:
+            if at is not None or orbit is not None:
+                raise click.UsageError("give --point or weights, not both")
+            values = exact_point(parse_values(point), map_.coordinate_names, map_.field)
+            return ComputeTangentSpace(map_, points=(values,))
+        if orbit == "all":
+            if not isinstance(choice.model, LightningAttention) or at is not None:
+                raise click.UsageError("--orbit all is for single lightning layers, without --at")
+            layer = choice.model
+            weights = tuple(layer.representative(o, choice.weights or "QKV") for o in layer.orbits())
+            return ComputeTangentSpace(map_, weights=weights)
+        return ComputeTangentSpace(map_, weights=(choose_point(choice, map_, at, orbit, options["seed"]),))
 
     def work() -> Answer:
-        spaces = session.compute(operation, "equations and tangent spaces in Macaulay2")
+        spaces = session.compute(operation(), "equations and tangent spaces in Macaulay2")
         return Answer(spaces.to_dict(), spaces.evidence, [page.tangent_table(spaces)], spaces.provenance)
 
     answer("tangent", choice.describe(), session, work)
@@ -407,19 +416,19 @@ def singular_command(method: str, most_minors: int, sample: int, **options: Any)
     """The singular locus of the closure: its strata by orbits where a group is known, else by minors."""
     choice, session = choose_model(**options), Session(options, usual_engine="warm")
     layer = choice.model
-    map_ = choice.parametrization("the singular locus")
     by_orbits = isinstance(layer, LightningAttention) and layer.t >= 2 and choice.field == "QQ"
     if method == "orbits" and not by_orbits:
         raise click.UsageError("--method orbits is for lightning layers with t >= 2, over QQ")
 
-    def by_minors(equations: tuple[PolyElement, ...] | None) -> SingularLocus:
+    def by_minors(map_: Parametrization, equations: tuple[PolyElement, ...] | None) -> SingularLocus:
         operation = ComputeSingularLocus(map_, equations, most_minors=most_minors, sample=sample)
         locus: SingularLocus = session.compute(operation, "singular locus in Macaulay2")
         return locus
 
     def work() -> Answer:
+        map_ = choice.parametrization("the singular locus")
         if method == "minors" or not isinstance(layer, LightningAttention) or not by_orbits or session.renders:
-            locus = by_minors(None)
+            locus = by_minors(map_, None)
             result = {"method": "minors", "strata": None, **locus.to_dict()}
             return Answer(result, locus.evidence, [page.singular_table(locus)], locus.provenance)
         with session.progress("closure") as progress:
@@ -440,7 +449,7 @@ def singular_command(method: str, most_minors: int, sample: int, **options: Any)
         evidence = weakest(stratum.evidence for stratum in strata)
         run = closure.provenance
         if method == "auto" and closure.complete and count_minors(map_, closure) <= most_minors:
-            locus = by_minors(closure.generators)
+            locus = by_minors(map_, closure.generators)
             result |= {"method": "orbits and minors", **locus.to_dict()}
             parts.append(page.singular_table(locus))
             evidence, run = weakest([evidence, locus.evidence]), locus.provenance
@@ -464,17 +473,18 @@ def fibre_command(at: str | None, orbit: str | None, value: str | None, **option
     choice, session = choose_model(**options), Session(options)
     if isinstance(choice.model, LightningAttention) and choice.weights is None:
         choice = replace(choice, weights="AV")
-    map_ = choice.parametrization("the fibre")
-    if value is not None:
-        if at is not None or orbit is not None:
-            raise click.UsageError("give --value or weights, not both")
-        values = exact_point(parse_values(value), map_.coordinate_names, map_.field)
-        operation = ComputeFibre(map_, value=values)
-    else:
-        operation = ComputeFibre(map_, point=_fibre_point(choice, at, orbit, options["seed"]))
+
+    def operation() -> ComputeFibre:
+        map_ = choice.parametrization("the fibre")
+        if value is not None:
+            if at is not None or orbit is not None:
+                raise click.UsageError("give --value or weights, not both")
+            values = exact_point(parse_values(value), map_.coordinate_names, map_.field)
+            return ComputeFibre(map_, value=values)
+        return ComputeFibre(map_, point=_fibre_point(choice, at, orbit, options["seed"]))
 
     def work() -> Answer:
-        fibre = session.compute(operation, "fibre in Macaulay2")
+        fibre = session.compute(operation(), "fibre in Macaulay2")
         return Answer(fibre.to_dict(), fibre.evidence, [page.fibre_table(fibre)], fibre.provenance)
 
     answer("fibre", choice.describe(), session, work)

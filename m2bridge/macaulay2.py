@@ -170,7 +170,8 @@ _TRACE = re.compile(rf"{_PLACE} (?:error: |--back trace--)")
 _LONGEST_MESSAGE = 500
 
 OUT_OF_MEMORY = re.compile(
-    r"out of memory|cannot allocate memory|GC_(?:re)?alloc|std::bad_alloc|GNU MP: Cannot (?:re)?allocate|"
+    r"out of memory|failed to map segment|"
+    r"cannot allocate memory|GC_(?:re)?alloc|std::bad_alloc|GNU MP: Cannot (?:re)?allocate|"
     r"mmap\(PROT_NONE\) failed|Failed to expand heap|Insufficient memory",
     re.IGNORECASE,
 )

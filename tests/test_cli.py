@@ -354,9 +354,6 @@ def test_3_out_of_memory(files: dict[str, str], capsys: Captured) -> None:
 
 
 @pytest.mark.macaulay2
-@pytest.mark.xfail(
-    reason="the loader's 'failed to map segment' is not taken for want of memory: exit code 4", strict=True
-)
 def test_3_no_memory_to_start(files: dict[str, str], capsys: Captured) -> None:
     assert _run(["groebner", "--ideal", files["hyperbola"], "--memory-limit", "50"]) == 3
     assert "memory" in capsys.readouterr().err
@@ -382,10 +379,7 @@ def test_3_deep_network_is_not_attempted(question: str, capsys: Captured, monkey
     "question",
     [
         "closure",
-        *(
-            pytest.param(q, marks=pytest.mark.xfail(reason="refused before there is a document", strict=True))
-            for q in ("groebner", "tangent", "singular", "fibre")
-        ),
+        *(q for q in ("groebner", "tangent", "singular", "fibre")),
     ],
 )
 def test_3_deep_network_as_json(question: str, capsys: Captured) -> None:

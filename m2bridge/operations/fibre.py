@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 
 from m2bridge.document import ResultDocument, decode_result
-from m2bridge.errors import InputError
+from m2bridge.errors import InputError, PointError
 from m2bridge.evidence import Evidence
 from m2bridge.exact import LinearReduction, linear_reduction
 from m2bridge.fields import element, number_text, to_fraction
 from m2bridge.job import JobFolder, Outcome
 from m2bridge.operations.base import Operation, Provenance
 from m2bridge.parametrization import Parametrization
+from m2bridge.polynomials import evaluate_exactly, fraction_point
 from m2bridge.render import GroundField, Polynomial, Variables
 
 
@@ -114,6 +115,10 @@ class ComputeFibre(Operation[Fibre]):
             raise InputError("a fibre needs either a point of parameter space or a value of the map")
         if not self.parametrization.n_parameters:
             raise InputError("the map has no parameters, so it has no fibres")
+        if self.point is not None:
+            point = fraction_point(self.point, self.parametrization.field)
+            if any(evaluate_exactly(relation, point) for relation in self.parametrization.relations):
+                raise PointError("the point does not satisfy the relations among the parameters")
 
     @cached_property
     def _value(self) -> tuple[Fraction, ...]:

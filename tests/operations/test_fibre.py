@@ -86,7 +86,6 @@ def test_relations_bind_the_fibre() -> None:
     assert (fibre.dim, fibre.degree) == (0, 2)
 
 
-@pytest.mark.xfail(reason="answered by an empty fibre 'through' the point", strict=True)
 def test_a_point_that_breaks_the_relations_is_refused() -> None:
     circle = Parametrization.from_strings(["c", "s"], ["c"], relations=["c^2+s^2-1"])
     with pytest.raises(PointError):
