@@ -19,7 +19,7 @@ from typing import Any
 from sympy.polys.rings import PolyElement
 
 from m2bridge.engines import Engine
-from m2bridge.errors import InputError, Undecided
+from m2bridge.errors import InputError, Macaulay2Unusable, RunError, Undecided
 from m2bridge.evidence import Evidence
 from m2bridge.exact import generic_rank_samples
 from m2bridge.fields import element
@@ -113,6 +113,9 @@ def closure(
         except Undecided as error:
             shutil.rmtree(error.outcome.folder, ignore_errors=True)
             found = replace(found, completeness=f"{found.completeness}; elimination: {error.outcome.status.value}")
+        except (RunError, Macaulay2Unusable) as error:
+            # What was found stands, whatever became of Macaulay2.
+            found = replace(found, completeness=f"{found.completeness}; elimination failed: {error}")
     if betti and found.complete and found.betti is None:
         found = ladder.with_betti(found)
     return replace(found, cpu_seconds=dict(ladder.spent))
@@ -160,12 +163,11 @@ class _Ladder:
 
     def linear(self) -> ZariskiClosure:
         """Return what the affine-linear relations say: everything, if the other coordinates are independent."""
-        if self.map.relations or self.map.field.characteristic():
-            return self._result((), 0, None, None, "only affine-linear equations were looked for", exact_degree=None)
+        self.map.require_no_relations("the strategy 'linear'")
         clock = time.process_time()
         lower = max(sample.rank for sample in generic_rank_samples(self.cheap, self.seed))
         self._charge("rank", time.process_time() - clock)
-        if lower == len(self.kept):
+        if lower == len(self.kept) and not self.map.field.characteristic():
             how = "the independent coordinates are algebraically independent: proved by the rank of the Jacobian"
             return self._result((), lower, 1, Evidence.PROVED, how, exact_degree=1)
         return self._result((), lower, None, None, "only affine-linear equations were looked for", exact_degree=1)
@@ -185,9 +187,14 @@ class _Ladder:
             seed=self.seed,
             deadline=self.start + share * self.budget_seconds,
         )
-        search.next_degree()  # degree 1: nothing, the coordinates are linearly independent
         equations: list[PolyElement] = []
         exact_degree, barren, stopped, missing = 1, 0, "", ""
+        try:
+            search.next_degree()  # nothing: the coordinates are linearly independent
+        except OutOfTimeError:
+            stopped = "the budget ended in degree 1"
+        except ArithmeticError as error:
+            stopped = str(error)
         seconds = [0.0, 0.0]  # of the last two degrees
         tried = True  # there is nothing yet whose completeness could be tried
         while True:
@@ -208,6 +215,9 @@ class _Ladder:
                 step = search.next_degree()
             except OutOfTimeError:
                 stopped = f"the budget ended in degree {exact_degree + 1}"
+                continue
+            except ArithmeticError as error:
+                stopped = str(error)
                 continue
             seconds = [seconds[1], time.process_time() - begun]
             exact_degree = step.degree

@@ -44,6 +44,8 @@ def compare_dimensions(
         return Comparison(Verdict.DISAGREE, f"the formula says {formula}, the exact value is {exact}")
     if numeric is not None and not numeric_is_clear:
         return Comparison(Verdict.UNDECIDED, "the singular values show no clear gap")
+    if numeric is not None and numeric > exact and not exact_is_proved:
+        return Comparison(Verdict.UNDECIDED, f"the float64 rank is {numeric}, the exact lower bound is {exact}")
     if numeric is not None and numeric != exact:
         return Comparison(Verdict.DISAGREE, f"the float64 rank is {numeric}, the exact value is {exact}")
     return Comparison(Verdict.AGREE, "all values are equal")

@@ -9,7 +9,7 @@ import pytest
 
 from m2bridge import Evidence, Ideal, LightningAttention, Limits, Parametrization, ScriptEngine, WarmEngine
 from m2bridge.closure import closure
-from m2bridge.errors import InputError, TimedOut
+from m2bridge.errors import InputError, Macaulay2NotFound, TimedOut
 from m2bridge.macaulay2 import Macaulay2
 from m2bridge.operations import ComputeCompleteness, ComputeGroebnerBasis, compute
 from m2bridge.parametrization import Chart
@@ -76,11 +76,33 @@ def test_strategies_that_do_not_finish_say_so() -> None:
 
 
 def test_the_budget_keeps_what_was_found() -> None:
-    map_ = LightningAttention(4, 4, 2, 2).parametrization()
+    # For one token there is no chart, so that Macaulay2 is not asked whatever was found.
+    map_ = LightningAttention(4, 3, 2, 1).parametrization()
     found = closure(map_, strategy="interpolate", budget_seconds=2, engine=NoEngine())
     assert not found.complete
     assert found.exact_degree is not None
-    assert "budget" in found.completeness
+    assert "open" in found.completeness
+
+
+def test_coefficients_of_a_hundred_digits() -> None:
+    map_ = Parametrization.from_strings(["s", "t"], [f"{10**100 + 267}*s^2", "s*t", "t^2"])
+    found = closure(map_, engine=NoEngine())
+    assert (found.complete, found.generator_degrees) == (True, {2: 1})
+
+
+def test_a_budget_that_ends_at_once() -> None:
+    found = closure(TWISTED_CUBIC, strategy="interpolate", budget_seconds=1e-9, engine=NoEngine())
+    assert (found.complete, found.exact_degree) == (False, 1)
+
+
+def test_what_was_found_outlives_a_missing_macaulay2() -> None:
+    class Missing(NoEngine):
+        def run(self, job: Any, folder: Any) -> Any:
+            raise Macaulay2NotFound(("nowhere",))
+
+    found = closure(TWISTED_CUBIC, engine=Missing())
+    assert (found.complete, found.generator_degrees) == (False, {2: 3})
+    assert "nowhere" in found.completeness
 
 
 def test_what_does_not_apply_is_refused() -> None:

@@ -40,7 +40,9 @@ COMPARISONS = {
     "numbers-unclear": ((5, 5, True, 4, False), Verdict.UNDECIDED, "no clear gap"),
     "numbers-unclear-but-equal": ((5, 5, True, 5, False), Verdict.UNDECIDED, "no clear gap"),
     "numbers-below": ((5, 5, True, 4, True), Verdict.DISAGREE, "the float64 rank is 4"),
-    "numbers-above": ((None, 5, False, 6, True), Verdict.DISAGREE, "the float64 rank is 6"),
+    "numbers-above": ((None, 5, True, 6, True), Verdict.DISAGREE, "the float64 rank is 6"),
+    # An exact lower bound does not refute a larger estimate.
+    "numbers-above-lower-bound": ((None, 5, False, 6, True), Verdict.UNDECIDED, "the exact lower bound is 5"),
 }
 
 

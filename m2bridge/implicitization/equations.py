@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from sympy import prevprime
 from sympy.polys.rings import PolyElement
 
 from m2bridge.exact import RANK_PRIMES
@@ -40,6 +42,15 @@ class EquationsOfDegree:
     n_equations: int
 
 
+@cache
+def _lifting_primes() -> tuple[int, ...]:
+    """Return 31-bit primes, the largest first: enough for coefficients of about 300 digits."""
+    primes = [RANK_PRIMES[0]]
+    while len(primes) < 64:
+        primes.append(int(prevprime(primes[-1])))
+    return tuple(primes)
+
+
 class EquationSearch:
     """Finds all equations of a cone, one degree after the other.
 
@@ -64,7 +75,7 @@ class EquationSearch:
         symmetries: NDArray[np.int64] | None = None,
         seed: int = 0,
         deadline: float = float("inf"),
-        primes: Sequence[int] = RANK_PRIMES,
+        primes: Sequence[int] | None = None,
     ) -> None:
         self._coordinates = coordinates
         self._grading = finest_grading(coordinates)
@@ -72,7 +83,9 @@ class EquationSearch:
         self._seed = seed
         self._deadline = deadline
         denominators = {to_fraction(c).denominator for f in coordinates for c in f.values()}
-        self._primes = [p for p in primes if all(d % p for d in denominators)]
+        self._primes = [p for p in primes or _lifting_primes() if all(d % p for d in denominators)]
+        if not self._primes:
+            raise ArithmeticError("every prime divides a denominator of the map")
         self._verifier = Verifier(coordinates)
         self._interpolations: dict[int, Interpolation] = {}
         self._degree = 0
