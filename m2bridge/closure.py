@@ -12,41 +12,40 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from sympy import prevprime
 from sympy.polys.rings import PolyElement
 
 from m2bridge.engines import Engine
 from m2bridge.errors import InputError, Macaulay2Unusable, RunError, Undecided
 from m2bridge.evidence import Evidence
-from m2bridge.exact import generic_rank_samples
-from m2bridge.fields import element
+from m2bridge.exact import equations_rank_modulo, generic_rank_samples
+from m2bridge.fields import element, to_fraction
 from m2bridge.implicitization.equations import EquationSearch
 from m2bridge.implicitization.grading import finest_grading
 from m2bridge.implicitization.interpolation import OutOfTimeError
 from m2bridge.implicitization.lifting import IntegerForm
 from m2bridge.implicitization.monomials import decode
+from m2bridge.implicitization.projective import affine_part, projective_cone
 from m2bridge.implicitization.symmetry import symmetry_group
+from m2bridge.implicitization.triangular import triangular_chart
 from m2bridge.job import Limits
 from m2bridge.operations import Completeness, ComputeCompleteness, ComputeZariskiClosure, ZariskiClosure, compute
-from m2bridge.operations.base import Operation, Provenance
+from m2bridge.operations.base import Operation
 from m2bridge.operations.closure_ideal import ClosureIdeal, by_degree, degrees_of
-from m2bridge.parametrization import Parametrization
-from m2bridge.polynomials import is_homogeneous, make_ring
+from m2bridge.operations.completeness import COMPLETENESS_PRIME
+from m2bridge.parametrization import Chart, Parametrization
+from m2bridge.polynomials import is_homogeneous, primitive
 
 STRATEGIES = ("auto", "linear", "interpolate", "eliminate")
 DEFAULT_BUDGET_SECONDS = 600.0
 
 Progress = Callable[[str], None]
-
-
-def _fresh_name(names: Sequence[str]) -> str:
-    name = "T"
-    while name in names:
-        name += "T"
-    return name
 
 
 def closure(
@@ -98,24 +97,31 @@ def closure(
         raise InputError(f"the budget must be positive, not {budget_seconds}")
     if max_degree is not None and max_degree < 1:
         raise InputError(f"the largest degree must be at least 1, not {max_degree}")
-    ladder = _Ladder(parametrization, budget_seconds, max_degree, seed, engine, limits or Limits(), progress)
     interpolates = not parametrization.field.characteristic() and not parametrization.relations
     if strategy == "interpolate" and not interpolates:
         raise InputError("interpolation needs the field QQ and a map without relations among its parameters")
+    ladder = _Ladder(parametrization, budget_seconds, max_degree, seed, engine, limits or Limits(), progress)
     if strategy == "linear":
         return ladder.linear()
     if strategy == "eliminate" or not interpolates:
         return replace(ladder.eliminate(betti), cpu_seconds=dict(ladder.spent))
-    found = ladder.interpolate(share=1.0 if strategy == "interpolate" else _INTERPOLATION_SHARE)
-    if strategy == "auto" and not found.complete and ladder.seconds_left > 1:
-        try:
-            found = ladder.eliminate(betti)
-        except Undecided as error:
-            shutil.rmtree(error.outcome.folder, ignore_errors=True)
-            found = replace(found, completeness=f"{found.completeness}; elimination: {error.outcome.status.value}")
-        except (RunError, Macaulay2Unusable) as error:
-            # What was found stands, whatever became of Macaulay2.
-            found = replace(found, completeness=f"{found.completeness}; elimination failed: {error}")
+    if ladder.is_homogeneous:
+        found = ladder.interpolate(share=1.0 if strategy == "interpolate" else _INTERPOLATION_SHARE)
+        if strategy == "auto" and not found.complete and ladder.is_usable:
+            found = ladder.eliminate_unless_complete(found)
+    else:
+        found = ladder.affine_part(
+            closure(
+                projective_cone(ladder.cheap),
+                strategy=strategy,
+                budget_seconds=max(ladder.seconds_left, 0.1),
+                max_degree=max_degree,
+                seed=seed,
+                engine=engine,
+                limits=limits,
+                progress=progress,
+            )
+        )
     if betti and found.complete and found.betti is None:
         found = ladder.with_betti(found)
     return replace(found, cpu_seconds=dict(ladder.spent))
@@ -126,6 +132,10 @@ _INTERPOLATION_SHARE = 0.5
 
 _DEAR_SECONDS = 3.0
 """A further degree that is expected to take longer comes after an attempt to do without it."""
+
+
+def _how_it_ended(error: Undecided) -> str:
+    return error.outcome.status.value.replace("_", " ")
 
 
 @dataclass
@@ -141,6 +151,10 @@ class _Ladder:
     progress: Progress
     start: float = field(default_factory=time.monotonic)
     spent: dict[str, float] = field(default_factory=dict)
+    dim: int = 0
+    equations: list[PolyElement] = field(default_factory=list)
+    exact_degree: int = 1
+    is_usable: bool = True  # Macaulay2, as far as is known
 
     def __post_init__(self) -> None:
         clock = time.process_time()
@@ -150,6 +164,24 @@ class _Ladder:
         # The cheapest form serves for values and substitution, too: the same coordinates, fewer parameters.
         self.cheap = self.map.cheaper or self.map
         self._charge("linear", time.process_time() - clock)
+
+    @cached_property
+    def is_homogeneous(self) -> bool:
+        """Whether the ideal is homogeneous, all coordinates having degree 1, by the exponents of the map."""
+        if not self.kept:
+            return True
+        return finest_grading([self.cheap.coordinates[i] for i in self.kept]).is_standard_homogeneous
+
+    @cached_property
+    def prime(self) -> int:
+        """A prime for proofs of completeness, which divides no denominator of the map."""
+        denominators = {
+            to_fraction(c).denominator for map_ in (self.map, self.cheap) for f in map_.coordinates for c in f.values()
+        }
+        prime = COMPLETENESS_PRIME
+        while any(d % prime == 0 for d in denominators):
+            prime = prevprime(prime)
+        return int(prime)
 
     @property
     def seconds_left(self) -> float:
@@ -164,13 +196,12 @@ class _Ladder:
     def linear(self) -> ZariskiClosure:
         """Return what the affine-linear relations say: everything, if the other coordinates are independent."""
         self.map.require_no_relations("the strategy 'linear'")
-        clock = time.process_time()
-        lower = max(sample.rank for sample in generic_rank_samples(self.cheap, self.seed))
-        self._charge("rank", time.process_time() - clock)
-        if lower == len(self.kept) and not self.map.field.characteristic():
+        with self._charged("rank"):
+            self.dim = max(sample.rank for sample in generic_rank_samples(self.cheap, self.seed))
+        if self.dim == len(self.kept) and not self.map.field.characteristic():
             how = "the independent coordinates are algebraically independent: proved by the rank of the Jacobian"
-            return self._result((), lower, 1, Evidence.PROVED, how, exact_degree=1)
-        return self._result((), lower, None, None, "only affine-linear equations were looked for", exact_degree=1)
+            return self._result(1, Evidence.PROVED, how)
+        return self._result(None, None, "only affine-linear equations were looked for")
 
     def interpolate(self, share: float) -> ZariskiClosure:
         """Return the equations found degree by degree, with the proof of completeness where there is one."""
@@ -178,60 +209,74 @@ class _Ladder:
         if found.complete:
             return found
         self.progress("equations by interpolation")
-        dim = found.dim
-        coordinates, homogenized = self._homogeneous_coordinates()
-        clock = time.process_time()
-        search = EquationSearch(
-            coordinates,
-            symmetries=None if homogenized else symmetry_group(self.map, self.kept),
+        self.dim = found.dim
+        self.search = EquationSearch(
+            [self.cheap.coordinates[i] for i in self.kept],
+            symmetries=symmetry_group(self.map, self.kept),
             seed=self.seed,
             deadline=self.start + share * self.budget_seconds,
         )
-        equations: list[PolyElement] = []
-        exact_degree, barren, stopped, missing = 1, 0, "", ""
-        try:
-            search.next_degree()  # nothing: the coordinates are linearly independent
-        except OutOfTimeError:
-            stopped = "the budget ended in degree 1"
-        except ArithmeticError as error:
-            stopped = str(error)
+        with self._charged("interpolate"):
+            stopped = self._next_degree()  # nothing: the coordinates are linearly independent
+        barren, missing = 0, ""
         seconds = [0.0, 0.0]  # of the last two degrees
         tried = True  # there is nothing yet whose completeness could be tried
         while True:
-            stopped = stopped or self._reason_to_stop(search, exact_degree, barren)
+            stopped = stopped or self._reason_to_stop(barren)
             # The next degree tells most cheaply whether it is worthwhile to try, unless it is dear itself.
             dear = seconds[1] ** 2 > _DEAR_SECONDS * max(seconds[0], 0.001)
-            if not tried and (stopped or barren or dear) and not homogenized:
+            if not tried and (stopped or barren or dear):
                 tried = True
-                self._charge("interpolate", time.process_time() - clock)
-                certificate, missing = self._certificate(equations, dim)
-                clock = time.process_time()
+                certificate, missing = self._certificate()
                 if certificate is not None:
-                    return self._certified(equations, certificate, exact_degree)
+                    return self._certified(certificate)
             if stopped:
-                break
-            begun = time.process_time()
-            try:
-                step = search.next_degree()
-            except OutOfTimeError:
-                stopped = f"the budget ended in degree {exact_degree + 1}"
-                continue
-            except ArithmeticError as error:
-                stopped = str(error)
-                continue
+                how = f"all equations of degree <= {self.exact_degree} are known; whether there are more is open: "
+                return self._result(None, None, "; ".join(filter(None, (how + stopped, missing))))
+            before, begun = len(self.equations), time.process_time()
+            with self._charged("interpolate"):
+                stopped = self._next_degree()
             seconds = [seconds[1], time.process_time() - begun]
-            exact_degree = step.degree
-            new = [self._polynomial(form, homogenized) for form in step.forms]
-            equations += new
-            tried = tried and not new
-            barren = 0 if new else barren + bool(equations)
-            if dim == len(self.kept) - 1 and len(equations) == 1:
-                self._charge("interpolate", time.process_time() - clock)
+            if not stopped:
+                new = len(self.equations) - before
+                tried = tried and not new
+                barren = 0 if new else barren + bool(self.equations)
+            if self.dim == len(self.kept) - 1 and len(self.equations) == 1:
                 how = "a hypersurface: a prime ideal of height one is generated by its form of lowest degree"
-                return self._result(equations, dim, step.degree, Evidence.PROVED, how, exact_degree)
-        self._charge("interpolate", time.process_time() - clock)
-        how = f"all equations of degree <= {exact_degree} are known; whether there are more is open: {stopped}"
-        return self._result(equations, dim, None, None, how + (f"; {missing}" if missing else ""), exact_degree)
+                return self._result(self.exact_degree, Evidence.PROVED, how)
+
+    def eliminate_unless_complete(self, found: ZariskiClosure) -> ZariskiClosure:
+        """Return the closure by elimination, modulo a prime first, or what was found if that does not end.
+
+        If Macaulay2's kernel modulo a prime has no further equations, those over QQ are complete. If it has, its
+        degrees tell how far to interpolate. Only if that is too far is there a reason to eliminate over QQ.
+        """
+        try:
+            while self.equations and self.seconds_left > 1:
+                self.progress("elimination in Macaulay2 modulo a prime")
+                operation = ComputeCompleteness(self.map, tuple(self.equations), method="kernel", prime=self.prime)
+                certificate: Completeness = self._run(operation, "eliminate")
+                if certificate.complete:
+                    return self._certified(certificate)
+                if not self._interpolate_to(max(certificate.kernel_degrees or {0: 0})):
+                    break
+            return self.eliminate(betti=False) if self.seconds_left > 1 else found
+        except Undecided as error:
+            shutil.rmtree(error.outcome.folder, ignore_errors=True)
+            return replace(found, completeness=f"{found.completeness}; elimination: {_how_it_ended(error)}")
+        except (RunError, Macaulay2Unusable) as error:
+            return replace(found, completeness=f"{found.completeness}; elimination failed: {error}")
+
+    def _interpolate_to(self, degree: int) -> bool:
+        """Find the equations up to a degree as well; say whether there are new ones and it was reached."""
+        before = len(self.equations)
+        self.search.extend(self.start + self.budget_seconds)
+        self.progress(f"equations by interpolation up to degree {degree}")
+        with self._charged("interpolate"):
+            while self.exact_degree < degree:
+                if self._reason_to_stop(barren=0) or self._next_degree():
+                    return False
+        return len(self.equations) > before
 
     def eliminate(self, betti: bool) -> ZariskiClosure:
         """Return the closure by Macaulay2's kernel."""
@@ -245,7 +290,46 @@ class _Ladder:
         operation = ComputeZariskiClosure(self.map, betti=True, equations=found.generators)
         return replace(found, betti=self._run(operation, "betti").betti)
 
+    def affine_part(self, found: ZariskiClosure) -> ZariskiClosure:
+        """Return the closure of the image, given the cone over its projective closure."""
+        for step, seconds in found.cpu_seconds.items():
+            self._charge(step, seconds)
+        parts = (self.ideal.restrict(affine_part(f, self.map.coordinate_ring)) for f in found.generators)
+        equations = sorted({primitive(f) for f in parts if f}, key=by_degree)
+        generators = (*self.linear_equations, *equations)
+        return replace(
+            found,
+            dim=found.dim - 1,
+            generators=generators,
+            minimal=found.complete and (len(equations) <= 1 or all(is_homogeneous(f) for f in equations)),
+            generator_degrees=degrees_of(generators),
+            n_coordinates=self.map.n_coordinates,
+            n_independent=len(self.kept),
+            completeness=f"cone over the projective closure: {found.completeness}",
+        )
+
     # --- parts -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _charged(self, step: str) -> Iterator[None]:
+        clock = time.process_time()
+        try:
+            yield
+        finally:
+            self._charge(step, time.process_time() - clock)
+
+    def _next_degree(self) -> str:
+        """Find the equations of the next degree; return why that failed, or nothing."""
+        degree = self.search.degree + 1
+        try:
+            step = self.search.next_degree()
+        except OutOfTimeError:
+            return f"the budget ended in degree {degree}"
+        except ArithmeticError as error:
+            return str(error)
+        self.exact_degree = step.degree
+        self.equations += [self._polynomial(form) for form in step.forms]
+        return ""
 
     def _run(self, operation: Operation[Any], step: str, most_seconds: float = float("inf")) -> Any:
         seconds = min(self.limits.time_seconds, max(self.seconds_left, 1.0), most_seconds)
@@ -254,75 +338,76 @@ class _Ladder:
         self._charge(step, found.provenance.cpu_seconds)
         return found
 
-    def _reason_to_stop(self, search: EquationSearch, exact_degree: int, barren: int) -> str:
-        if self.max_degree is not None and exact_degree >= self.max_degree:
+    def _reason_to_stop(self, barren: int) -> str:
+        if self.max_degree is not None and self.exact_degree >= self.max_degree:
             return f"degree {self.max_degree} was the largest asked for"
         if self.max_degree is None and barren == 2:
             return "two degrees brought nothing new"
-        if not search.next_is_feasible:
-            return f"degree {exact_degree + 1} has too many monomials"
+        if not self.search.next_is_feasible:
+            return f"degree {self.exact_degree + 1} has too many monomials"
         return ""
 
-    def _homogeneous_coordinates(self) -> tuple[list[PolyElement], bool]:
-        """Return homogeneous coordinates of a cone over the image, and whether one had to be added.
-
-        If the ideal is not homogeneous, T and T f_i are coordinates of the cone over the projective closure.
-        """
-        coordinates = [self.cheap.coordinates[i] for i in self.kept]
-        if finest_grading(coordinates).is_standard_homogeneous:
-            return coordinates, False
-        ring = make_ring([*self.cheap.parameters, _fresh_name(self.cheap.parameters)], self.map.field)
-        homogenized = [ring.from_dict({(*m, 1): c for m, c in f.items()}) for f in coordinates]
-        return [*homogenized, ring.gens[-1]], True
-
-    def _polynomial(self, form: IntegerForm, homogenized: bool) -> PolyElement:
-        """Return a form as polynomial in the user's coordinates; a homogenizing coordinate becomes 1."""
+    def _polynomial(self, form: IntegerForm) -> PolyElement:
+        """Return a form as polynomial in the user's coordinates."""
         ring = self.map.coordinate_ring
         terms: dict[tuple[int, ...], Any] = {}
-        rows = decode(form.codes, len(self.kept) + homogenized, form.degree).tolist()
+        rows = decode(form.codes, len(self.kept), form.degree).tolist()
         for row, coefficient in zip(rows, form.coefficients, strict=True):
             monomial = [0] * ring.ngens
             for place in row:
-                if place < len(self.kept):
-                    monomial[self.kept[place]] += 1
+                monomial[self.kept[place]] += 1
             terms[tuple(monomial)] = element(ring.domain, coefficient)
         polynomial = ring.from_dict(terms)
         return -polynomial if polynomial.LC < 0 else polynomial
 
-    def _certificate(self, equations: Sequence[PolyElement], dim: int) -> tuple[Completeness | None, str]:
-        """Return a proof that equations generate the ideal, or None and what is missing."""
-        if self.map.chart is None:
-            return None, "the map has no chart for a certificate of completeness"
-        if len(equations) < len(self.kept) - dim or self.seconds_left <= 0:
+    def _certificate(self) -> tuple[Completeness | None, str]:
+        """Return a proof that the equations generate the ideal, or None and what is missing."""
+        if len(self.equations) < len(self.kept) - self.dim or self.seconds_left <= 0:
             return None, ""
-        base_equations: tuple[PolyElement, ...] = ()
-        if self.map.chart.base is not None:
-            base = closure(
-                self.map.chart.base,
-                strategy="interpolate",
-                budget_seconds=self.seconds_left / 2,
-                seed=self.seed,
-                engine=self.engine,
-                limits=self.limits,
-                progress=self.progress,
-            )
-            self._charge("completeness", sum(base.cpu_seconds.values()))
-            if not base.complete:
-                return None, f"chart certificate: its base is open ({base.completeness})"
-            base_equations = tuple(self._by_name(f) for f in base.generators)
+        equations = tuple(self.equations)
+        if self.map.chart is not None:
+            base_equations, missing = self._base_equations(self.map.chart)
+            if missing:
+                return None, missing
+            operation = ComputeCompleteness(self.map, equations, base_equations=base_equations, prime=self.prime)
+        else:
+            with self._charged("completeness"):
+                restricted = [self.ideal.restrict(f) for f in equations]
+                chart = triangular_chart(self.cheap, restricted, self.kept, self.dim, self.prime, self.seed)
+            if chart is None:
+                return None, "there is no chart for a certificate of completeness"
+            operation = ComputeCompleteness(self.map, equations, method="triangular", chart=chart, prime=self.prime)
         self.progress("proof of completeness in Macaulay2")
         try:
             # Equations that are not yet all can make a Gröbner basis hopeless: half of what is left is the most.
-            found: Completeness = self._run(
-                ComputeCompleteness(self.map, tuple(equations), base_equations=base_equations),
-                "completeness",
-                self.seconds_left / 2,
-            )
+            found: Completeness = self._run(operation, "completeness", self.seconds_left / 2)
         except Undecided as error:
             # An attempt that was worth trying, no failure: its folder is of no use to anybody.
             shutil.rmtree(error.outcome.folder, ignore_errors=True)
-            return None, f"chart certificate: {error.outcome.status.value}"
-        return (found, "") if found.complete else (None, f"chart certificate: {found.missing}")
+            return None, f"{operation.method} certificate: {_how_it_ended(error)}"
+        except (RunError, Macaulay2Unusable) as error:
+            # What was found stands, whatever became of Macaulay2.
+            self.is_usable = not isinstance(error, Macaulay2Unusable)
+            return None, f"{operation.method} certificate failed: {error}"
+        return (found, "") if found.complete else (None, f"{operation.method} certificate: {found.missing}")
+
+    def _base_equations(self, chart: Chart) -> tuple[tuple[PolyElement, ...], str]:
+        """Return the equations of a chart's base, or what is missing."""
+        if chart.base is None:
+            return (), ""
+        base = closure(
+            chart.base,
+            strategy="interpolate",
+            budget_seconds=self.seconds_left / 2,
+            seed=self.seed,
+            engine=self.engine,
+            limits=self.limits,
+            progress=self.progress,
+        )
+        self._charge("completeness", sum(base.cpu_seconds.values()))
+        if not base.complete:
+            return (), f"chart certificate: its base is open ({base.completeness})"
+        return tuple(self._by_name(f) for f in base.generators), ""
 
     def _by_name(self, polynomial: PolyElement) -> PolyElement:
         """Return a polynomial in coordinates of the same names as an element of this map's coordinate ring."""
@@ -336,41 +421,45 @@ class _Ladder:
             moved[tuple(exponents)] = coefficient
         return ring.from_dict(moved)
 
-    def _certified(
-        self, equations: Sequence[PolyElement], certificate: Completeness, exact_degree: int
-    ) -> ZariskiClosure:
+    def _certified(self, certificate: Completeness) -> ZariskiClosure:
         m2 = certificate.provenance.macaulay2
-        how = f"{certificate.method} certificate modulo {certificate.prime}; trusted: Gröbner bases by Macaulay2 {m2}"
-        result = self._result(equations, certificate.dim, certificate.degree, certificate.evidence, how, exact_degree)
+        trusted = "Gröbner bases and kernel" if certificate.method == "kernel" else "Gröbner bases"
+        how = f"{certificate.method} certificate modulo {certificate.prime}; trusted: {trusted} by Macaulay2 {m2}"
+        result = self._result(certificate.degree, certificate.evidence, how, certificate.dim)
         return replace(result, provenance=replace(certificate.provenance, field=self.map.field_name))
 
+    def _dimension_evidence(self) -> Evidence:
+        """Say what the rank of the Jacobian is worth as dimension: the equations bound it from above.
+
+        At a point of the closure X, dim X is at most the dimension of the tangent space of any equations of X.
+        """
+        if not self.equations:
+            return Evidence.PROVED if self.dim == len(self.kept) else Evidence.LOWER_BOUND
+        rank = equations_rank_modulo(self.cheap, self.equations, self.kept, self.prime, self.seed)
+        return Evidence.PROVED if len(self.kept) - rank == self.dim else Evidence.LOWER_BOUND
+
     def _result(
-        self,
-        equations: Sequence[PolyElement],
-        dim: int,
-        degree: int | None,
-        evidence: Evidence | None,
-        how: str,
-        exact_degree: int | None,
+        self, degree: int | None, evidence: Evidence | None, how: str, dim: int | None = None
     ) -> ZariskiClosure:
-        generators = self.linear_equations + tuple(sorted(equations, key=by_degree))
-        provenance: Provenance | None = None
+        generators = self.linear_equations + tuple(sorted(self.equations, key=by_degree))
+        dim = self.dim if dim is None else dim
         return ZariskiClosure(
             dim=dim,
+            dim_evidence=evidence or self._dimension_evidence(),
             codim=self.map.n_coordinates - dim,
             degree=degree,
             generators=generators,
-            minimal=all(is_homogeneous(g) for g in equations),
+            minimal=True,
             generator_degrees=degrees_of(generators),
             betti=None,
             n_coordinates=self.map.n_coordinates,
             n_independent=len(self.kept),
-            vanishing_proved=not self.map.relations,
+            vanishing_proved=True,
             complete=evidence is not None,
             completeness=how,
-            exact_degree=exact_degree,
-            strategy="interpolate" if equations else "linear",
+            exact_degree=self.exact_degree,
+            strategy="interpolate" if self.equations else "linear",
             cpu_seconds=dict(self.spent),
             evidence=evidence or Evidence.LOWER_BOUND,
-            provenance=provenance,
+            provenance=None,
         )

@@ -15,7 +15,7 @@ from sympy.polys.rings import PolyElement
 
 from m2bridge.fields import element, to_fraction
 from m2bridge.parametrization import Parametrization, VectorField
-from m2bridge.polynomials import fraction_point
+from m2bridge.polynomials import fraction_point, primitive
 
 RANK_PRIMES = (2147483647, 2147483629, 2147483587, 2147483579, 2147483563, 2147483549)
 """The largest primes below 2^31: products of two residues fit a machine word."""
@@ -147,6 +147,60 @@ def equations_rank(equations: Sequence[PolyElement], point: Sequence[Fraction], 
     return matrix_rank([row for row in (_gradient(f, values) for f in equations) if any(row)], field)
 
 
+def value_modulo(polynomial: PolyElement, point: Sequence[int], prime: int) -> int:
+    """Return the value at a point of a polynomial over QQ, modulo a prime that divides none of its denominators."""
+    total = 0
+    for monomial, coefficient in polynomial.items():
+        number = to_fraction(coefficient)
+        term = number.numerator * pow(number.denominator, -1, prime)
+        for x, e in zip(point, monomial, strict=True):
+            if e:
+                term = term * pow(x, e, prime) % prime
+        total += term
+    return total % prime
+
+
+def random_image_modulo(parametrization: Parametrization, prime: int, seed: int) -> list[int]:
+    """Return the image modulo a prime of a random point of parameter space."""
+    rng = random.Random(seed)  # noqa: S311 - random points, not secrets
+    point = [rng.randrange(1, prime) for _ in range(parametrization.n_parameters)]
+    return [value_modulo(f, point, prime) for f in parametrization.coordinates]
+
+
+def equations_rank_modulo(
+    parametrization: Parametrization, equations: Sequence[PolyElement], kept: Sequence[int], prime: int, seed: int
+) -> int:
+    """Return the rank modulo a prime of the Jacobian of equations, at the image of a random point.
+
+    Parameters
+    ----------
+    parametrization
+        The map over QQ.
+    equations
+        Equations of the closure X of its image, in the coordinate ring, with integer coefficients.
+    kept
+        The coordinates by which to differentiate; the equations contain no others.
+
+    Returns
+    -------
+    int
+        A number r with dim X <= (number of kept coordinates) - r.
+    """
+    image = random_image_modulo(parametrization, prime, seed)
+    entries: list[int] = []
+    for f in equations:
+        gradient = [0] * len(image)
+        for monomial, coefficient in f.items():
+            used = [i for i, e in enumerate(monomial) if e]
+            for i in used:
+                term = int(to_fraction(coefficient)) * monomial[i]
+                for j in used:
+                    term = term * pow(image[j], monomial[j] - (i == j), prime) % prime
+                gradient[i] += term
+        entries.extend(gradient[i] % prime for i in kept)
+    return int(flint.nmod_mat(len(equations), len(kept), entries, prime).rank())
+
+
 @dataclass(frozen=True)
 class RankSample:
     """Rank of a Jacobian at one random point of an extension of GF(prime).
@@ -185,12 +239,12 @@ def _rank_modulo(parametrization: Parametrization, prime: int, rng: random.Rando
     point = [rng.randrange(1, prime) for _ in range(parametrization.n_parameters)]
     if not parametrization.n_parameters:
         return RankSample(prime, 1, 0)
-    entries = _gradients_modulo(parametrization, prime, point)
+    entries = gradients_modulo(parametrization, prime, point)
     matrix = flint.nmod_mat(parametrization.n_coordinates, parametrization.n_parameters, entries, prime)
     return RankSample(prime, 1, int(matrix.rank()))
 
 
-def _gradients_modulo(parametrization: Parametrization, prime: int, point: Sequence[int]) -> list[int]:
+def gradients_modulo(parametrization: Parametrization, prime: int, point: Sequence[int]) -> list[int]:
     """Return the entries of the Jacobian, row by row, at a point modulo a prime; no entry of the point is zero."""
     inverses = [pow(x, -1, prime) for x in point]
     entries: list[int] = []
@@ -253,7 +307,7 @@ def _rank_by_elimination(rows: list[list[Any]]) -> int:
     return rank
 
 
-# --- substitution --------------------------------------------------------------------------------------
+# --- factors and substitution --------------------------------------------------------------------------------------
 
 
 def _flint_context(names: int, field: Domain) -> Any:
@@ -273,6 +327,20 @@ def _to_flint(polynomial: PolyElement, context: Any) -> Any:
         number = to_fraction(coefficient)
         terms[monomial] = flint.fmpq(number.numerator, number.denominator)
     return context.from_dict(terms)
+
+
+def irreducible_factors(polynomial: PolyElement) -> tuple[PolyElement, ...]:
+    """Return the nonconstant irreducible factors over QQ or GF(p), each once and made primitive."""
+    ring = polynomial.ring
+    factored = _to_flint(polynomial, _flint_context(ring.ngens, ring.domain)).factor()[1]
+    return tuple(
+        primitive(ring.from_dict({m: element(ring.domain, _fraction(c)) for m, c in factor.to_dict().items()}))
+        for factor, _ in factored
+    )
+
+
+def _fraction(number: Any) -> Fraction:
+    return Fraction(int(number.p), int(number.q)) if isinstance(number, flint.fmpq) else Fraction(int(number))
 
 
 def vanishing(parametrization: Parametrization, equations: Sequence[PolyElement]) -> list[bool]:
@@ -324,7 +392,7 @@ def affine_symmetries(parametrization: Parametrization, rank: int, seed: int = 0
     rows: list[int] = []
     for _ in range(-(-unknowns // rank) + 2):
         point = [rng.randrange(1, prime) for _ in range(n)]
-        gradients = _gradients_modulo(parametrization, prime, point)
+        gradients = gradients_modulo(parametrization, prime, point)
         # So many random combinations of the coordinates' gradients span what all of them span.
         for _ in range(rank):
             gradient = [0] * n

@@ -122,7 +122,10 @@ def closure_table(closure: ZariskiClosure, degree_formula: int | None = None) ->
     table = _table("Zariski closure", "", "value", "obtained by")
     run = closure.provenance
     by = f"Macaulay2 {run.macaulay2}, {run.cpu_seconds:.2f} CPU s" if run is not None else "exact arithmetic here"
-    table.add_row("dimension / codimension", f"{closure.dim} / {closure.codim}", by)
+    worth = by if closure.complete else _MEANING[closure.dim_evidence]
+    least = closure.dim_evidence is Evidence.LOWER_BOUND
+    sizes = f">= {closure.dim} / <= {closure.codim}" if least else f"{closure.dim} / {closure.codim}"
+    table.add_row("dimension / codimension", sizes, worth)
     table.add_row("degree", _number(closure.degree), by if closure.degree is not None else "not determined")
     if degree_formula is not None:
         table.add_row("degree by closed formula", str(degree_formula), _MEANING[Evidence.CONJECTURED])

@@ -37,7 +37,7 @@ class Stratum:
     lower
         Proved lower bound: from the tangent cone for lightning layers with t >= 2, else the dimension of X.
     variety_dim
-        Dimension of X.
+        Dimension of X; for a map whose closure is not complete what the closure says of it, perhaps a lower bound.
     complete
         Whether the equations are known to generate the ideal, so that ``upper`` is the tangent dimension.
     orbit_dim

@@ -32,11 +32,14 @@
         "identities" => identities,
         "nonzerodivisors" => if all(identities, x -> x)
             then apply(flatten entries matrix(Z, ${ [denominators] }), isNonzerodivisor) else {},
-        "contains_kernel" => null
+        "contains_kernel" => null,
+        "kernel_degrees" => null
 --% else
         "identities" => {},
         "nonzerodivisors" => {},
-        "contains_kernel" => isSubset((map(Z, ring K, gens Z)) K, J)
+        "contains_kernel" => isSubset((map(Z, ring K, gens Z)) K, J),
+        "kernel_degrees" => pairs tally apply(flatten entries mingens K, g -> (
+            sum first exponents leadTerm g))
 --% endif
         }
 --% endblock

@@ -387,7 +387,13 @@ def test_3_deep_network_as_json(question: str, capsys: Captured) -> None:
     assert _document(capsys.readouterr().out)["error"]["type"] == "Infeasible"
 
 
-@pytest.mark.parametrize("question", ["groebner", "tangent", "singular", "fibre"])
+def test_0_strata_are_proved_without_macaulay2(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("M2BRIDGE_M2", NOWHERE)
+    assert _run(["singular", *LAYER]) == 0
+    assert "Dimension of the singular locus: 0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("question", ["groebner", "tangent", "fibre"])
 def test_4_no_macaulay2(question: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("M2BRIDGE_M2", NOWHERE)
     assert _run([question, *LAYER, "--json"]) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import comb
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from m2bridge import Evidence, Ideal, LightningAttention, Limits, Parametrization, ScriptEngine, WarmEngine
 from m2bridge.closure import closure
 from m2bridge.errors import InputError, Macaulay2NotFound, TimedOut
+from m2bridge.exact import random_image_modulo, value_modulo, vanishing
+from m2bridge.implicitization.triangular import triangular_chart
 from m2bridge.macaulay2 import Macaulay2
 from m2bridge.operations import ComputeCompleteness, ComputeGroebnerBasis, compute
 from m2bridge.parametrization import Chart
@@ -30,6 +33,13 @@ class NoEngine:
 
     def close(self) -> None:
         pass
+
+
+class NoMacaulay2(NoEngine):
+    """An engine on a machine without Macaulay2."""
+
+    def run(self, job: Any, folder: Any) -> Any:
+        raise Macaulay2NotFound(("nowhere",))
 
 
 # --- without Macaulay2 -----------------------------------------------------------------------------------
@@ -64,13 +74,15 @@ def test_a_hypersurface_has_the_degree_of_its_equation() -> None:
 
 
 def test_strategies_that_do_not_finish_say_so() -> None:
-    found = closure(TWISTED_CUBIC, strategy="interpolate", engine=NoEngine())
-    assert (found.complete, found.evidence, found.generator_degrees) == (False, Evidence.LOWER_BOUND, {2: 3})
-    assert found.degree is None
+    # For one token there is no chart, so that Macaulay2 is not asked.
+    map_ = LightningAttention(3, 1, 1, 1).parametrization()
+    found = closure(map_, strategy="interpolate", max_degree=5, engine=NoEngine())
+    assert (found.complete, found.evidence, found.generator_degrees) == (False, Evidence.LOWER_BOUND, {4: 35})
+    assert (found.dim, found.dim_evidence, found.degree) == (7, Evidence.PROVED, None)
     assert "open" in found.completeness
-    assert found.exact_degree == 4
-    found = closure(TWISTED_CUBIC, strategy="interpolate", max_degree=2, engine=NoEngine())
-    assert found.exact_degree == 2
+    assert found.exact_degree == 5
+    found = closure(map_, strategy="interpolate", max_degree=3, engine=NoEngine())
+    assert (found.dim, found.dim_evidence, found.exact_degree) == (7, Evidence.LOWER_BOUND, 3)
     found = closure(TWISTED_CUBIC, strategy="linear", engine=NoEngine())
     assert (found.complete, found.exact_degree, found.dim) == (False, 1, 2)
 
@@ -96,11 +108,7 @@ def test_a_budget_that_ends_at_once() -> None:
 
 
 def test_what_was_found_outlives_a_missing_macaulay2() -> None:
-    class Missing(NoEngine):
-        def run(self, job: Any, folder: Any) -> Any:
-            raise Macaulay2NotFound(("nowhere",))
-
-    found = closure(TWISTED_CUBIC, engine=Missing())
+    found = closure(TWISTED_CUBIC, engine=NoMacaulay2())
     assert (found.complete, found.generator_degrees) == (False, {2: 3})
     assert "nowhere" in found.completeness
 
@@ -176,11 +184,11 @@ def test_an_embedded_component_is_seen_by_the_denominators(warm: WarmEngine) -> 
 
 
 @pytest.mark.macaulay2
-def test_elimination_follows_where_interpolation_stays_open(warm: WarmEngine) -> None:
+def test_each_step_is_accounted_for(warm: WarmEngine) -> None:
     found = closure(TWISTED_CUBIC, betti=True, engine=warm)
-    assert (found.complete, found.degree, found.strategy, found.evidence) == (True, 3, "eliminate", Evidence.COMPUTED)
+    assert (found.complete, found.degree, found.strategy, found.evidence) == (True, 3, "interpolate", Evidence.COMPUTED)
     assert found.betti == ((0, 0, 1), (1, 2, 3), (2, 3, 2))
-    assert set(found.cpu_seconds) >= {"linear", "rank", "interpolate", "eliminate"}
+    assert set(found.cpu_seconds) == {"linear", "rank", "interpolate", "completeness", "betti"}
 
 
 @pytest.mark.macaulay2
@@ -209,3 +217,108 @@ def test_the_full_ideal_of_a_layer_with_36_coordinates(warm: WarmEngine) -> None
     found = closure(LightningAttention(3, 2, 1, 2).parametrization(), engine=warm)
     assert (found.complete, found.dim, found.degree) == (True, 10, 756)
     assert found.generator_degrees == {1: 14, 2: 198, 3: 40, 4: 225}
+
+
+# --- inverses that the equations give ----------------------------------------------------------------------
+
+
+def _matrices(rows: int, columns: int, rank: int) -> Parametrization:
+    """Return the matrices of at most this rank, as products."""
+    left = [f"a{i}{k}" for i in range(rows) for k in range(rank)]
+    right = [f"b{k}{j}" for k in range(rank) for j in range(columns)]
+    entries = ["+".join(f"a{i}{k}*b{k}{j}" for k in range(rank)) for i in range(rows) for j in range(columns)]
+    return Parametrization.from_strings(left + right, entries)
+
+
+@pytest.mark.macaulay2
+@pytest.mark.parametrize(
+    ("rows", "columns", "rank", "degree"), [(2, 3, 1, 3), (3, 3, 1, 6), (3, 4, 2, 6), (4, 4, 2, 20)]
+)
+def test_determinantal_varieties(rows: int, columns: int, rank: int, degree: int, warm: WarmEngine) -> None:
+    """Dimension, degree and the number of minors: classical (Harris, Algebraic Geometry, lectures 9 and 19)."""
+    found = closure(_matrices(rows, columns, rank), strategy="interpolate", max_degree=rank + 1, engine=warm)
+    minors = comb(rows, rank + 1) * comb(columns, rank + 1)
+    assert found.completeness.startswith("triangular")
+    assert (found.complete, found.evidence) == (True, Evidence.COMPUTED)
+    assert (found.dim, found.degree) == (rank * (rows + columns - rank), degree)
+    assert found.generator_degrees == {rank + 1: minors}
+
+
+def test_free_coordinates_are_as_many_as_the_dimension() -> None:
+    map_ = _matrices(3, 4, 2)
+    equations = closure(map_, strategy="interpolate", max_degree=3, engine=NoMacaulay2()).generators
+    chart = triangular_chart(map_, equations, range(12), 10, 32003)
+    assert chart is not None
+    image = random_image_modulo(map_, 31991, 5)
+    assert all(value_modulo(h, image, 31991) for h in chart.denominators)
+    # With one equation less there is none for each coordinate, and with too large a dimension none is needed.
+    assert triangular_chart(map_, equations[:1], range(12), 10, 32003) is None
+    assert triangular_chart(map_, equations, range(12), 11, 32003) is None
+
+
+@pytest.mark.macaulay2
+def test_a_triangular_chart_does_not_make_too_few_equations_complete(warm: WarmEngine) -> None:
+    """Two minors of a 2 x 3 matrix also vanish on a plane, where the denominator does as well."""
+    map_ = _matrices(2, 3, 1)
+    found = closure(map_, strategy="interpolate", max_degree=2, engine=warm)
+    names = dict(zip(map_.coordinate_names, map_.coordinate_ring.gens, strict=True))
+    first = names["y0"] * names["y4"] - names["y1"] * names["y3"], names["y0"] * names["y5"] - names["y2"] * names["y3"]
+    chart = triangular_chart(map_, first, range(6), 4, 32003)
+    assert chart is not None
+    fewer = compute(ComputeCompleteness(map_, first, method="triangular", chart=chart), engine=warm)
+    assert (fewer.complete, fewer.missing) == (False, "1 denominators are zero divisors modulo the equations")
+    assert compute(ComputeCompleteness(map_, found.generators, method="triangular", chart=chart), engine=warm).complete
+
+
+# --- elimination modulo a prime ----------------------------------------------------------------------------
+
+
+@pytest.mark.macaulay2
+def test_the_kernel_modulo_a_prime_says_how_far_to_interpolate(warm: WarmEngine) -> None:
+    """A monomial curve of degree 6 on a quadric: five equations of degree 5 after two degrees with none."""
+    map_ = Parametrization.from_strings(["s", "t"], ["s^6", "s^5*t", "s*t^5", "t^6"])
+    found = closure(map_, strategy="interpolate", engine=warm)
+    assert (found.complete, found.exact_degree, found.generator_degrees) == (False, 4, {2: 1})
+    found = closure(map_, engine=warm)
+    assert (found.complete, found.degree, found.generator_degrees) == (True, 6, {2: 1, 5: 5})
+    assert found.strategy == "interpolate"
+    assert set(found.generators) == set(closure(map_, strategy="eliminate", engine=warm).generators)
+    # The user's bound holds for interpolation, so that elimination over QQ has to answer.
+    found = closure(map_, max_degree=3, engine=warm)
+    assert (found.complete, found.strategy, found.generator_degrees) == (True, "eliminate", {2: 1, 5: 5})
+
+
+@pytest.mark.macaulay2
+def test_elimination_that_does_not_end_modulo_a_prime_is_not_tried_over_the_rationals(warm: WarmEngine) -> None:
+    found = closure(LightningAttention(4, 1, 1, 1).parametrization(), max_degree=4, budget_seconds=8, engine=warm)
+    assert (found.complete, found.strategy, found.evidence) == (False, "interpolate", Evidence.LOWER_BOUND)
+    assert "elimination: timed out" in found.completeness
+
+
+# --- maps that are not homogeneous -------------------------------------------------------------------------
+
+
+@pytest.mark.macaulay2
+@pytest.mark.parametrize(
+    ("coordinates", "how"),
+    [
+        (["s^2+1", "s*t", "t^2", "s"], "kernel"),
+        (["s", "s^2", "s^3"], "triangular"),
+        (["s^2+s", "s*t+t", "t^2", "s*t^2"], ""),
+        (["5", "s^2", "s*t+1", "t^2", "s^2+t^2"], "hypersurface"),
+    ],
+)
+def test_the_cone_over_the_projective_closure(coordinates: list[str], how: str, warm: WarmEngine) -> None:
+    map_ = Parametrization.from_strings(["s", "t"], coordinates)
+    found = closure(map_, engine=warm, betti=True)
+    by_kernel = closure(map_, strategy="eliminate", engine=warm)
+    assert found.complete
+    assert found.completeness.startswith("cone over the projective closure: ")
+    assert how in found.completeness
+    assert (found.dim, found.codim, found.degree) == (by_kernel.dim, by_kernel.codim, by_kernel.degree)
+    bases = [
+        compute(ComputeGroebnerBasis(Ideal(map_.coordinate_ring, answer.generators)), engine=warm)
+        for answer in (found, by_kernel)
+    ]
+    assert bases[0].generators == bases[1].generators
+    assert all(vanishing(map_, found.generators))

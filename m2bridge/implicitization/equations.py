@@ -88,12 +88,18 @@ class EquationSearch:
             raise ArithmeticError("every prime divides a denominator of the map")
         self._verifier = Verifier(coordinates)
         self._interpolations: dict[int, Interpolation] = {}
-        self._degree = 0
+        self.degree = 0  # the last one that was done
+
+    def extend(self, deadline: float) -> None:
+        """Set a new deadline."""
+        self._deadline = deadline
+        for interpolation in self._interpolations.values():
+            interpolation.deadline = deadline
 
     @property
     def next_is_feasible(self) -> bool:
         """Whether the monomials of the next degree can be listed."""
-        return self._at(self._primes[0], self._degree).feasible(self._degree + 1)
+        return self._at(self._primes[0], self.degree).feasible(self.degree + 1)
 
     def next_degree(self) -> EquationsOfDegree:
         """Return the new equations of the next degree.
@@ -105,7 +111,7 @@ class EquationSearch:
         ArithmeticError
             If no prime serves: not seen except by fault injection.
         """
-        degree = self._degree + 1
+        degree = self.degree + 1
         while self._primes:
             step = self._at(self._primes[0], degree).steps[degree - 1]
             try:
@@ -113,7 +119,7 @@ class EquationSearch:
             except _UnluckyPrimeError:
                 self._interpolations.pop(self._primes.pop(0))
                 continue
-            self._degree = degree
+            self.degree = degree
             return EquationsOfDegree(degree, self._with_images(step, lifted), step.n_equations)
         raise ArithmeticError(f"no prime gave equations of degree {degree} that could be lifted and verified")
 

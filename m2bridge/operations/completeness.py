@@ -23,12 +23,14 @@ from m2bridge.fields import element, to_fraction
 from m2bridge.job import JobFolder, Outcome
 from m2bridge.operations.base import Operation, Provenance
 from m2bridge.operations.closure_ideal import ClosureIdeal
-from m2bridge.parametrization import Parametrization
+from m2bridge.parametrization import Chart, Parametrization
 from m2bridge.polynomials import make_ring, ring_names
 from m2bridge.render import GroundField, Polynomial, Variables
 
 COMPLETENESS_PRIME = 32003
 """Macaulay2's Gröbner bases are fastest over prime fields of less than 2^15 elements."""
+
+METHODS = ("chart", "triangular", "kernel")
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,18 @@ class Completeness:
     complete
         Whether the equations were shown to generate the whole ideal. False says nothing: they may still.
     method
-        ``chart`` (a rational inverse of the map, and denominators that are no zero divisors) or ``kernel``
-        (comparison with Macaulay2's kernel modulo the prime).
+        ``chart`` (a rational inverse of the map, and denominators that are no zero divisors), ``triangular`` (the
+        same, with an inverse that the equations themselves give: primality and dimension) or ``kernel`` (comparison
+        with Macaulay2's kernel modulo the prime).
     dim, degree
         Of the ideal that the equations generate, modulo the prime; of the closure, if complete.
     prime
         The prime.
     missing
         What failed, in words; empty if complete.
+    kernel_degrees
+        For ``kernel``: how many minimal generators of each degree (all coordinates having degree 1) it has modulo
+        the prime, in the linearly independent coordinates; else None.
     evidence
         ``COMPUTED``: rests on Macaulay2's Gröbner bases (and on its kernel, for that method).
     provenance
@@ -60,6 +66,7 @@ class Completeness:
     degree: int
     prime: int
     missing: str
+    kernel_degrees: dict[int, int] | None
     evidence: Evidence
     provenance: Provenance
 
@@ -72,6 +79,9 @@ class Completeness:
             "degree": self.degree,
             "prime": self.prime,
             "missing": self.missing,
+            "kernel_degrees": None
+            if self.kernel_degrees is None
+            else {str(degree): count for degree, count in self.kernel_degrees.items()},
         }
 
 
@@ -81,6 +91,7 @@ class _Fields(msgspec.Struct, forbid_unknown_fields=True):
     identities: list[bool]
     nonzerodivisors: list[bool]
     contains_kernel: bool | None
+    kernel_degrees: list[tuple[int, int]] | None
 
 
 @dataclass(frozen=True)
@@ -94,7 +105,9 @@ class ComputeCompleteness(Operation[Completeness]):
     equations
         Homogeneous equations of its closure, verified to vanish on the image, in the coordinate ring.
     method
-        ``chart`` needs the map's chart; ``kernel`` always applies.
+        ``chart`` needs the map's chart, ``triangular`` the one given by `chart`; ``kernel`` always applies.
+    chart
+        For ``triangular``: an inverse that some of the equations give (`triangular_chart`).
     base_equations
         For a chart with a base: generators of the base's ideal, known to be complete, in the coordinate ring.
     prime
@@ -104,6 +117,7 @@ class ComputeCompleteness(Operation[Completeness]):
     parametrization: Parametrization
     equations: tuple[PolyElement, ...]
     method: str = "chart"
+    chart: Chart | None = None
     base_equations: tuple[PolyElement, ...] = ()
     prime: int = COMPLETENESS_PRIME
     seed: int = 0
@@ -112,11 +126,18 @@ class ComputeCompleteness(Operation[Completeness]):
     title = "Whether equations generate the whole ideal of a Zariski closure, decided modulo one prime."
 
     def __post_init__(self) -> None:
-        chart = self.parametrization.chart
-        if self.method == "chart" and chart is None:
+        if self.method not in METHODS:
+            raise InputError(f"the method {self.method!r} is not one of {', '.join(METHODS)}")
+        if (self.chart is not None) != (self.method == "triangular"):
+            raise InputError("the method 'triangular', and no other, needs a chart that was given")
+        if self.method == "chart" and self._chart is None:
             raise InputError("the map has no chart: use the method 'kernel'")
-        if self.method == "chart" and chart is not None and chart.base is not None and not self.base_equations:
+        if self._chart is not None and self._chart.base is not None and not self.base_equations:
             raise InputError("the chart has a base: its equations are needed")
+
+    @property
+    def _chart(self) -> Chart | None:
+        return self.parametrization.chart if self.method == "chart" else self.chart
 
     @cached_property
     def _ideal(self) -> ClosureIdeal:
@@ -137,7 +158,7 @@ class ComputeCompleteness(Operation[Completeness]):
         over_q = ClosureIdeal(self.parametrization)
         everything = Variables("y", range(self.parametrization.n_coordinates))
         restricted = [over_q.restrict(f) for f in self.equations]
-        chart = self.parametrization.chart if self.method == "chart" else None
+        chart = self._chart
         kept = over_q.reduction.kept
         identities = () if chart is None else (*chart.identities, *self.base_equations)
         given: list[Any] = [Polynomial(f, everything) for f in restricted if f]
@@ -154,11 +175,13 @@ class ComputeCompleteness(Operation[Completeness]):
         """Return the typed result."""
         file = JobFolder(outcome.folder).result
         fields = decode_result(document, _Fields, file)
-        chart = self.parametrization.chart
+        chart = self._chart
+        degrees: dict[int, int] | None = None
         if self.method == "kernel":
-            if fields.contains_kernel is None:
+            if fields.contains_kernel is None or fields.kernel_degrees is None:
                 raise ResultError("the result does not say whether the kernel is contained", str(file))
             missing = "" if fields.contains_kernel else "the kernel modulo the prime has further equations"
+            degrees = dict(sorted(fields.kernel_degrees))
         else:
             # Nothing counts as shown that was not looked at.
             n_identities = 0 if chart is None else len(chart.identities) + len(self.base_equations)
@@ -178,6 +201,7 @@ class ComputeCompleteness(Operation[Completeness]):
             degree=fields.degree,
             prime=self.prime,
             missing=missing,
+            kernel_degrees=degrees,
             evidence=Evidence.COMPUTED,
             provenance=Provenance.of(document, outcome, self.field_name),
         )

@@ -30,6 +30,9 @@ class ZariskiClosure:
     dim
         Krull dimension of K[coordinates]/I: the dimension of X as an affine variety, which is one more than its
         projective dimension for a cone; -1 for the empty set.
+    dim_evidence
+        What dim is worth: if not ``complete``, it is the rank of the Jacobian, a ``LOWER_BOUND``, or ``PROVED`` where
+        the equations that were found bound it from above.
     codim
         m - dim.
     degree
@@ -68,6 +71,7 @@ class ZariskiClosure:
     """
 
     dim: int
+    dim_evidence: Evidence
     codim: int
     degree: int | None
     generators: tuple[PolyElement, ...]
@@ -89,6 +93,7 @@ class ZariskiClosure:
         """Return the closure as plain data, as ``--json`` prints it."""
         return {
             "dim": self.dim,
+            "dim_evidence": self.dim_evidence.value,
             "codim": self.codim,
             "degree": self.degree,
             "generator_degrees": {str(degree): count for degree, count in self.generator_degrees.items()},
@@ -176,6 +181,7 @@ class ComputeZariskiClosure(Operation[ZariskiClosure]):
         )
         return ZariskiClosure(
             dim=fields.dim,
+            dim_evidence=Evidence.COMPUTED,
             codim=self.parametrization.n_coordinates - fields.dim,
             degree=fields.degree,
             generators=generators,

@@ -10,7 +10,7 @@
 -- Run it by hand:  M2 --script script.m2 result.json
 -- (without the file name the result is printed). The key below is the SHA-256 of this file with nothing
 -- between the quotes of the key line; it is copied into the result.
-m2bKey = "c5fc52700ebd75fa486e6ad11fb9cb996789a8eb067a2ef3be2be407312f23d9";
+m2bKey = "0576529fe6f04173d337c39d7f8e8d1e899019c2dbd0c1d66ca29b7e1fee7262";
 m2bOperation = "completeness";
 m2bSeed = 0;
 setRandomSeed m2bSeed;
@@ -94,7 +94,8 @@ m2bCompute = () -> (
         "identities" => identities,
         "nonzerodivisors" => if all(identities, x -> x)
             then apply(flatten entries matrix(Z, {{y_5}}), isNonzerodivisor) else {},
-        "contains_kernel" => null
+        "contains_kernel" => null,
+        "kernel_degrees" => null
         }
     );
 
