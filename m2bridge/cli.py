@@ -1,7 +1,8 @@
 """The command line: one sub-command for each question. Results go to stdout, progress and errors to stderr.
 
 Exit codes: 0 done (and what was claimed holds); 1 values contradict each other; 2 usage or bad input;
-3 undecided (time or memory ran out, or refused as infeasible); 4 Macaulay2 missing or broken; 130 interrupted.
+3 undecided (time or memory ran out, or refused as infeasible); 4 Macaulay2 missing or broken; 70 a fault of this
+program; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -33,6 +35,7 @@ from m2bridge.cli_options import (
     parse_values,
 )
 from m2bridge.closure import closure as find_closure
+from m2bridge.closure import complete_equations
 from m2bridge.compare import Verdict
 from m2bridge.dimension import DimensionReport, deep_dimension, dimension
 from m2bridge.doctor import diagnose, install_macaulay2
@@ -62,7 +65,7 @@ from m2bridge.polynomials import parse_polynomial
 from m2bridge.strata import count_minors, orbit_strata, strata_dimension
 from m2bridge.study import Study, study
 
-DONE, REFUTED, USAGE, UNDECIDED, BROKEN, INTERRUPTED = 0, 1, 2, 3, 4, 130
+DONE, REFUTED, USAGE, UNDECIDED, BROKEN, FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 
 
 @dataclass
@@ -111,17 +114,26 @@ class Session:
         self, map_: Parametrization, progress: Callable[[str], None], betti: bool = False
     ) -> ZariskiClosure:
         """Return the closure of a map as the options say."""
-        return find_closure(
-            map_,
-            strategy=self.options["strategy"],
-            budget_seconds=self.options["budget_seconds"],
-            max_degree=self.options["max_degree"],
-            betti=betti,
-            seed=self.options["seed"],
-            engine=self.engine,
-            limits=self.limits,
-            progress=progress,
-        )
+        return find_closure(map_, betti=betti, **self._closure_options(progress))
+
+    def equations(self, map_: Parametrization) -> tuple[PolyElement, ...] | None:
+        """Return the equations of a closure by the ladder; None where one script is to answer, which eliminates."""
+        if self.renders or self.options["folder"] is not None or self.options["strategy"] == "eliminate":
+            return None
+        _ = self.engine.macaulay2  # what comes after needs it anyway: if there is none, that is said at once
+        with self.progress("closure") as progress:
+            return complete_equations(map_, **self._closure_options(progress))
+
+    def _closure_options(self, progress: Callable[[str], None]) -> dict[str, Any]:
+        return {
+            "strategy": self.options["strategy"],
+            "budget_seconds": self.options["budget_seconds"],
+            "max_degree": self.options["max_degree"],
+            "seed": self.options["seed"],
+            "engine": self.engine,
+            "limits": self.limits,
+            "progress": progress,
+        }
 
     def compute(self, operation: Operation[Any], doing: str) -> Any:
         """Run an operation, with progress on a terminal; or print its script, for ``render``."""
@@ -329,6 +341,7 @@ def closure_command(betti: bool, generators: bool, **options: Any) -> None:
 @cli.command("groebner")
 @model_options
 @engine_options
+@closure_options
 @output_options
 @click.option("--ideal", "ideal_file", type=click.Path(path_type=Path), help="An ideal: JSON or TOML.")
 @click.option("--order", help="grevlex (default), lex, or elim:k.")
@@ -354,7 +367,8 @@ def groebner_command(ideal_file: Path | None, order: str | None, change_of_basis
         input_ = choice.describe()
 
         def operation() -> ComputeGroebnerBasis:
-            return ComputeGroebnerBasis.of_closure(choice.parametrization("a Groebner basis"), order)
+            map_ = choice.parametrization("a Groebner basis")
+            return ComputeGroebnerBasis.of_closure(map_, order, session.equations(map_))
 
     input_ = input_ | {"order": order}
 
@@ -368,6 +382,7 @@ def groebner_command(ideal_file: Path | None, order: str | None, change_of_basis
 @cli.command("tangent")
 @model_options
 @engine_options
+@closure_options
 @output_options
 @click.option("--at", help="Weights: name=value,..., or values in order, or @file.json, or a name in the map file.")
 @click.option("--orbit", help="Weights representing an orbit: rk A, rk V, intersection; or 'all'.")
@@ -376,24 +391,27 @@ def tangent_command(at: str | None, orbit: str | None, point: str | None, **opti
     """Tangent space of the closure at a point (a random one by default), and whether it is singular there."""
     choice, session = choose_model(**options), Session(options)
 
-    def operation() -> ComputeTangentSpace:
-        map_ = choice.parametrization("the tangent space")
+    def asked(map_: Parametrization) -> tuple[ComputeTangentSpace, list[str] | None]:
         if point is not None:
             if at is not None or orbit is not None:
                 raise click.UsageError("give --point or weights, not both")
             values = exact_point(parse_values(point), map_.coordinate_names, map_.field)
-            return ComputeTangentSpace(map_, points=(values,))
+            return ComputeTangentSpace(map_, points=(values,)), None
         if orbit == "all":
             if not isinstance(choice.model, LightningAttention) or at is not None:
                 raise click.UsageError("--orbit all is for single lightning layers, without --at")
             layer = choice.model
             weights = tuple(layer.representative(o, choice.weights or "QKV") for o in layer.orbits())
-            return ComputeTangentSpace(map_, weights=weights)
-        return ComputeTangentSpace(map_, weights=(choose_point(choice, map_, at, orbit, options["seed"]),))
+            return ComputeTangentSpace(map_, weights=weights), [str(o) for o in layer.orbits()]
+        return ComputeTangentSpace(map_, weights=(choose_point(choice, map_, at, orbit, options["seed"]),)), None
 
     def work() -> Answer:
-        spaces = session.compute(operation(), "equations and tangent spaces in Macaulay2")
-        return Answer(spaces.to_dict(), spaces.evidence, [page.tangent_table(spaces)], spaces.provenance)
+        map_ = choice.parametrization("the tangent space")
+        # A point that is not usable is refused here, before equations are sought.
+        operation, labels = asked(map_)
+        operation = replace(operation, equations=session.equations(map_))
+        spaces = session.compute(operation, "equations and tangent spaces in Macaulay2")
+        return Answer(spaces.to_dict(), spaces.evidence, [page.tangent_table(spaces, labels)], spaces.provenance)
 
     answer("tangent", choice.describe(), session, work)
 
@@ -420,15 +438,17 @@ def singular_command(method: str, most_minors: int, sample: int, **options: Any)
     if method == "orbits" and not by_orbits:
         raise click.UsageError("--method orbits is for lightning layers with t >= 2, over QQ")
 
-    def by_minors(map_: Parametrization, equations: tuple[PolyElement, ...] | None) -> SingularLocus:
-        operation = ComputeSingularLocus(map_, equations, most_minors=most_minors, sample=sample)
+    def by_minors(map_: Parametrization, closure: ZariskiClosure | None = None) -> SingularLocus:
+        # A map that has no singular locus here is refused before equations are sought.
+        operation = ComputeSingularLocus(map_, most_minors=most_minors, sample=sample)
+        operation = replace(operation, equations=session.equations(map_) if closure is None else closure.generators)
         locus: SingularLocus = session.compute(operation, "singular locus in Macaulay2")
         return locus
 
     def work() -> Answer:
         map_ = choice.parametrization("the singular locus")
         if method == "minors" or not isinstance(layer, LightningAttention) or not by_orbits or session.renders:
-            locus = by_minors(map_, None)
+            locus = by_minors(map_)
             result = {"method": "minors", "strata": None, **locus.to_dict()}
             return Answer(result, locus.evidence, [page.singular_table(locus)], locus.provenance)
         with session.progress("closure") as progress:
@@ -449,7 +469,7 @@ def singular_command(method: str, most_minors: int, sample: int, **options: Any)
         evidence = weakest(stratum.evidence for stratum in strata)
         run = closure.provenance
         if method == "auto" and closure.complete and count_minors(map_, closure) <= most_minors:
-            locus = by_minors(map_, closure.generators)
+            locus = by_minors(map_, closure)
             result |= {"method": "orbits and minors", **locus.to_dict()}
             parts.append(page.singular_table(locus))
             evidence, run = weakest([evidence, locus.evidence]), locus.provenance
@@ -611,6 +631,11 @@ def _run(arguments: Sequence[str] | None) -> int:
     except errors.M2BridgeError as error:
         click.echo(f"m2bridge: {error}", err=True)
         return _exit_code(error)
+    except Exception:
+        # A fault of the program must not look like a claim that was refuted (exit code 1).
+        traceback.print_exc()
+        click.echo("m2bridge: this is a fault of m2bridge, not of the input: please report it", err=True)
+        return FAULT
     return code if isinstance(code, int) else DONE
 
 

@@ -22,7 +22,7 @@ from sympy import prevprime
 from sympy.polys.rings import PolyElement
 
 from m2bridge.engines import Engine
-from m2bridge.errors import InputError, Macaulay2Unusable, RunError, Undecided
+from m2bridge.errors import Infeasible, InputError, Macaulay2Unusable, RunError, Undecided
 from m2bridge.evidence import Evidence
 from m2bridge.exact import equations_rank_modulo, generic_rank_samples
 from m2bridge.fields import element, to_fraction
@@ -125,6 +125,25 @@ def closure(
     if betti and found.complete and found.betti is None:
         found = ladder.with_betti(found)
     return replace(found, cpu_seconds=dict(ladder.spent))
+
+
+def complete_equations(parametrization: Parametrization, **options: Any) -> tuple[PolyElement, ...]:
+    """Return generators of the ideal of a closure, for questions that need all of them.
+
+    The options are those of `closure`.
+
+    Raises
+    ------
+    Infeasible
+        If it stayed open whether they are all: what was found is in the closure itself.
+    """
+    found = closure(parametrization, **options)
+    if not found.complete:
+        raise Infeasible(
+            f"the equations of the closure are not known to be complete ({found.completeness})",
+            "a larger budget may help; 'closure' has the equations found, 'singular' what is proved by them",
+        )
+    return found.generators
 
 
 _INTERPOLATION_SHARE = 0.5

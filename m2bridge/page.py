@@ -176,8 +176,8 @@ def _published(stratum: Stratum) -> str:
     return f"{said} [bold](fails here)" if stratum.singular not in (None, stratum.published_singular) else said
 
 
-def tangent_table(spaces: TangentSpaces) -> Table:
-    """Return tangent spaces, one a line."""
+def tangent_table(spaces: TangentSpaces, labels: Sequence[str] | None = None) -> Table:
+    """Return tangent spaces, one a line, with labels in place of numbers where given."""
     table = _table(
         "Tangent spaces of the closure",
         "point",
@@ -187,10 +187,11 @@ def tangent_table(spaces: TangentSpaces) -> Table:
         "rank of the map",
         right=(1, 2, 4),
     )
-    for number, space in enumerate(spaces.spaces, start=1):
+    names = labels or [str(number) for number, _ in enumerate(spaces.spaces, start=1)]
+    for name, space in zip(names, spaces.spaces, strict=True):
         verdict = "singular" if space.singular else "smooth"
         rank = _number(space.parametrization_rank)
-        table.add_row(str(number), str(space.dim), str(space.variety_dim), verdict, rank)
+        table.add_row(name, str(space.dim), str(space.variety_dim), verdict, rank)
     return table
 
 

@@ -337,7 +337,7 @@ def test_2_comes_before_4(
 
 @pytest.mark.macaulay2
 def test_3_out_of_time(files: dict[str, str], capsys: Captured) -> None:
-    arguments = ["groebner", "--map", files["long"], "--time-limit", "1"]
+    arguments = ["groebner", "--map", files["long"], "--strategy", "eliminate", "--time-limit", "1"]
     assert _run([*arguments, "--json"]) == 3
     said = capsys.readouterr()
     document = _document(said.out)
@@ -349,7 +349,8 @@ def test_3_out_of_time(files: dict[str, str], capsys: Captured) -> None:
 
 @pytest.mark.macaulay2
 def test_3_out_of_memory(files: dict[str, str], capsys: Captured) -> None:
-    assert _run(["groebner", "--map", files["long"], "--memory-limit", "150", "--json"]) == 3
+    arguments = ["groebner", "--map", files["long"], "--strategy", "eliminate"]
+    assert _run([*arguments, "--memory-limit", "150", "--json"]) == 3
     assert _document(capsys.readouterr().out)["error"]["status"] == "out_of_memory"
 
 
@@ -452,7 +453,7 @@ def _alive(pid: int) -> bool:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_130_interrupted_leaves_nothing(number: signal.Signals, files: dict[str, str], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "m2bridge", "groebner", "--map", files["long"]]
+    command = [sys.executable, "-m", "m2bridge", "groebner", "--map", files["long"], "--strategy", "eliminate"]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -478,6 +479,46 @@ def test_130_interrupted_leaves_nothing(number: signal.Signals, files: dict[str,
     if number == signal.SIGINT:
         assert process.returncode == 130
         assert err.strip() == "interrupted"
+
+
+def test_70_a_fault_of_the_program_is_no_refutation(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    def faulty(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr("m2bridge.cli.dimension", faulty)
+    assert _run(["dimension", *LAYER]) == 70
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert "Traceback" in shown.err
+    assert "ZeroDivisionError: a fault" in shown.err
+    assert "fault of m2bridge" in shown.err
+
+
+@pytest.mark.macaulay2
+def test_tangent_of_all_orbits_names_the_orbits(capsys: Captured) -> None:
+    assert _run(["tangent", *LAYER, "--orbit", "all"]) == 0
+    out = capsys.readouterr().out
+    for orbit in LightningAttention(d=2, d_out=1, a=1, t=2).orbits():
+        assert str(orbit) in out
+
+
+@pytest.mark.macaulay2
+@pytest.mark.parametrize("question", [["tangent"], ["groebner"], ["singular", "--method", "minors"]])
+def test_questions_about_a_closure_agree_however_its_equations_were_found(
+    question: list[str], files: dict[str, str], capsys: Captured
+) -> None:
+    results = []
+    for strategy in ("auto", "eliminate"):
+        assert _run([*question, "--map", files["node"], "--strategy", strategy, "--json"]) == 0
+        results.append(json.loads(capsys.readouterr().out)["result"])
+    assert results[0] == results[1]
+
+
+@pytest.mark.macaulay2
+def test_3_questions_about_a_closure_need_all_of_its_equations(capsys: Captured) -> None:
+    network = ["lightning", "--d", "3", "--d-out", "1", "--a", "2", "--t", "1", "--weights", "QKV"]
+    assert _run(["groebner", *network, "--max-degree", "1", "--strategy", "interpolate"]) == 3
+    assert "not known to be complete" in capsys.readouterr().err
 
 
 def test_closed_pipe() -> None:

@@ -120,8 +120,15 @@ class ComputeGroebnerBasis(Operation[GroebnerBasis]):
             raise InputError("a change of basis needs an ideal given by generators")
 
     @classmethod
-    def of_closure(cls, parametrization: Parametrization, order: str = "grevlex") -> ComputeGroebnerBasis:
-        """Return the operation on the ideal of the closure of a map's image."""
+    def of_closure(
+        cls,
+        parametrization: Parametrization,
+        order: str = "grevlex",
+        equations: tuple[PolyElement, ...] | None = None,
+    ) -> ComputeGroebnerBasis:
+        """Return the operation on the ideal of the closure of a map's image, its generators given if known."""
+        if equations is not None:
+            return cls(Ideal(parametrization.coordinate_ring, equations), order)
         closure = ClosureIdeal(parametrization)
         return cls(Ideal(parametrization.coordinate_ring, closure.linear_equations), order, False, parametrization)
 
