@@ -320,6 +320,8 @@ def closure_command(betti: bool, generators: bool, **options: Any) -> None:
 
     def work() -> Answer:
         map_ = choice.parametrization("the closure")
+        if session.renders and options["strategy"] not in ("auto", "eliminate"):
+            raise click.UsageError(f"the strategy {options['strategy']!r} has no script of its own: elimination has")
         if options["strategy"] == "eliminate" or session.renders:
             closure = session.compute(ComputeZariskiClosure(map_, betti=betti), "elimination in Macaulay2")
             return show(closure)

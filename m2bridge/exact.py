@@ -408,21 +408,23 @@ def affine_symmetries(parametrization: Parametrization, rank: int, seed: int = 0
         return ()
     columns = [int(basis[r, c]) for c in range(nullity) for r in range(unknowns)]
     reduced, _ = flint.nmod_mat(nullity, unknowns, columns, prime).rref()
-    fields = []
+    lifted = []
     for row in range(nullity):
-        components = []
-        for j in range(n):
-            component = parametrization.ring.zero
-            for k, x in enumerate((*parametrization.ring.gens, parametrization.ring.one)):
-                residue = int(reduced[row, j * (n + 1) + k])
-                if residue:
-                    number = reconstruct(residue, prime)
-                    if number is None:
-                        break
-                    component = component + x.mul_ground(element(parametrization.field, number))
-            components.append(component)
-        fields.append(tuple(components))
-    return tuple(fields)
+        numbers = [reconstruct(int(reduced[row, c]), prime) for c in range(unknowns)]
+        if None not in numbers:
+            lifted.append(_affine_field(parametrization, numbers))
+    return tuple(lifted)
+
+
+def _affine_field(parametrization: Parametrization, numbers: Sequence[Fraction | None]) -> VectorField:
+    """Return the field whose component j combines the parameters and 1 by the j-th n + 1 of the numbers."""
+    n, ring = parametrization.n_parameters, parametrization.ring
+    components = []
+    for j in range(n):
+        terms = zip((*ring.gens, ring.one), numbers[j * (n + 1) : (j + 1) * (n + 1)], strict=True)
+        parts = (x.mul_ground(element(parametrization.field, c)) for x, c in terms if c)
+        components.append(sum(parts, ring.zero))
+    return tuple(components)
 
 
 def reconstruct(residue: int, modulus: int) -> Fraction | None:

@@ -89,7 +89,13 @@ def _number(value: int | None) -> str:
 
 def dimension_table(report: DimensionReport, closure: ZariskiClosure | None = None) -> Table:
     """Return the dimension, each way on a line, with what it is worth."""
-    table = _table("Dimension of the neurovariety (as a cone)", "obtained by", "value", "worth", right=(1,))
+    table = _table(
+        "Dimension of the closure (affine: of a cone, one more than projective)",
+        "obtained by",
+        "value",
+        "worth",
+        right=(1,),
+    )
     if report.published is not None and report.published != report.formula:
         table.add_row("published formula", str(report.published), "over-counts: rank-one collapse")
     if report.formula is not None:

@@ -12,7 +12,7 @@ from sympy.polys.rings import PolyElement
 from m2bridge.exact import LinearReduction, linear_reduction
 from m2bridge.fields import element
 from m2bridge.parametrization import Parametrization
-from m2bridge.polynomials import is_homogeneous, primitive, total_degree
+from m2bridge.polynomials import primitive, total_degree
 from m2bridge.render import GroundField, Polynomial, Variables
 
 
@@ -144,8 +144,3 @@ def degrees_of(generators: Sequence[PolyElement]) -> dict[int, int]:
         degree = total_degree(g)
         counts[degree] = counts.get(degree, 0) + 1
     return dict(sorted(counts.items()))
-
-
-def all_homogeneous(polynomials: Sequence[PolyElement]) -> bool:
-    """Say whether each polynomial is homogeneous with all variables in degree 1."""
-    return all(is_homogeneous(f) for f in polynomials)
