@@ -119,10 +119,13 @@ def write() -> None:
     closures.sort(key=lambda r: float(r["equations"]["seconds"]))
     networks = sorted(results.get("dimension", {}).values(), key=lambda r: int(r["n_parameters"]))
     ranks = sorted(results.get("rank", {}).values(), key=lambda r: int(r["name"]))
+    strata = sorted(results.get("strata", {}).values(), key=lambda r: str(r["name"]))
     plotted = _plot(closures)
     parts = [_introduction(results.get("machine", {}).get("machine", {}))]
     if closures:
         parts.append(_closures(closures, plotted))
+    if strata:
+        parts.append(_strata(strata))
     if networks:
         parts.append(_networks(networks))
     if ranks:
@@ -138,7 +141,7 @@ def _named(record: Record) -> Record:
 def _introduction(on: Record) -> str:
     return f"""# Benchmarks
 
-Made by `python -m benchmarks.implicitization` and `python -m benchmarks.dimension`; the figures are in
+Made by `python -m benchmarks.implicitization`, `benchmarks.strata` and `benchmarks.dimension`; the figures are in
 `benchmarks/results.json`. All are CPU seconds of one process with its children on one thread, start-up not counted
 (Macaulay2 needs about 0.3 s, Python with all imports about 0.6 s), the best of three where that is under 5 s.
 Taken on {on.get("processor", "?")}, {on.get("system", "?")}, Python {on.get("python", "?")}, a machine with other
@@ -197,6 +200,33 @@ own parameters and all coordinates. `>` is a limit that was reached; `-` was not
     if plotted:
         lines.append("![CPU seconds for equations of closures](benchmarks-closures.png)")
     return "\n\n".join(lines)
+
+
+def _strata(records: Sequence[Record]) -> str:
+    rows = [
+        "| (d, d', a, t) | coordinates | equations | singular dim | m2bridge | singularLocus | FastMinors | ratio |",
+        "|---" * 8 + "|",
+    ]
+    for record in records:
+        cells = record["peers"]
+        others = [cell for key, cell in cells.items() if key != "product" and "seconds" in cell]
+        best = min(others, key=lambda cell: (cell["status"] != "ok", cell["seconds"]), default=None)
+        sign = "" if best and best["status"] == "ok" else ">"
+        ratio = f"{sign}{_two(best['seconds'] / cells['product']['seconds'])}" if best else ""
+        shown = " | ".join(_cell(cells.get(key)) for key in ("product", "singular_locus", "fast_minors"))
+        rows.append(
+            f"| {record['name']} | {record['n_variables']} | {record['n_equations']} | {record['dim']} | {shown} "
+            f"| {ratio} |"
+        )
+    return "\n\n".join(
+        [
+            "## Singular strata of lightning layers",
+            """`m2bridge`: one point of each orbit, equations included, proved. Macaulay2 gets the equations, in
+independent coordinates modulo a prime: `dim singularLocus`, and random minors by FastMinors until the known dimension
+is reached.""",
+            "\n".join(rows),
+        ]
+    )
 
 
 def _networks(records: Sequence[Record]) -> str:

@@ -111,10 +111,10 @@ class Session:
         return bool(click.get_current_context().obj == "render")
 
     def find_closure(
-        self, map_: Parametrization, progress: Callable[[str], None], betti: bool = False
+        self, map_: Parametrization, progress: Callable[[str], None], betti: bool = False, equations_only: bool = False
     ) -> ZariskiClosure:
         """Return the closure of a map as the options say."""
-        return find_closure(map_, betti=betti, **self._closure_options(progress))
+        return find_closure(map_, betti=betti, equations_only=equations_only, **self._closure_options(progress))
 
     def equations(self, map_: Parametrization) -> tuple[PolyElement, ...] | None:
         """Return the equations of a closure by the ladder; None where one script is to answer, which eliminates."""
@@ -307,8 +307,9 @@ def dimension_command(at: str | None, orbit: str | None, **options: Any) -> None
 @output_options
 @closure_options
 @click.option("--betti", is_flag=True, help="Also compute the Betti numbers.")
+@click.option("--equations-only", is_flag=True, help="Leave out the proof that the equations found are all.")
 @click.option("--generators/--no-generators", default=True, help="Print the generators themselves.")
-def closure_command(betti: bool, generators: bool, **options: Any) -> None:
+def closure_command(betti: bool, equations_only: bool, generators: bool, **options: Any) -> None:
     """The Zariski closure of the image: ideal, dimension, codimension, degree, minimal generators.
 
     Equations are interpolated degree by degree and verified, then proved to be all where that can be done; else
@@ -322,11 +323,13 @@ def closure_command(betti: bool, generators: bool, **options: Any) -> None:
         map_ = choice.parametrization("the closure")
         if session.renders and options["strategy"] not in ("auto", "eliminate"):
             raise click.UsageError(f"the strategy {options['strategy']!r} has no script of its own: elimination has")
+        if equations_only and (session.renders or options["strategy"] == "eliminate"):
+            raise click.UsageError("--equations-only is for equations by interpolation: elimination gives all of them")
         if options["strategy"] == "eliminate" or session.renders:
             closure = session.compute(ComputeZariskiClosure(map_, betti=betti), "elimination in Macaulay2")
             return show(closure)
         with session.progress("closure") as progress:
-            closure = session.find_closure(map_, progress, betti)
+            closure = session.find_closure(map_, progress, betti, equations_only)
         return show(closure)
 
     def show(closure: ZariskiClosure) -> Answer:

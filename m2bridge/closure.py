@@ -54,6 +54,7 @@ def closure(
     strategy: str = "auto",
     budget_seconds: float = DEFAULT_BUDGET_SECONDS,
     max_degree: int | None = None,
+    equations_only: bool = False,
     betti: bool = False,
     seed: int = 0,
     engine: Engine | None = None,
@@ -75,6 +76,8 @@ def closure(
     max_degree
         The largest degree of equations to look for by interpolation; by default as far as the budget goes, but no
         further than two degrees that bring nothing after one that did.
+    equations_only
+        Whether to leave out the proof that the equations found by interpolation are all; then Macaulay2 is not used.
     betti
         Whether to compute the Betti numbers as well (of a complete ideal).
     seed
@@ -97,8 +100,10 @@ def closure(
         raise InputError(f"the budget must be positive, not {budget_seconds}")
     if max_degree is not None and max_degree < 1:
         raise InputError(f"the largest degree must be at least 1, not {max_degree}")
+    if equations_only and strategy == "eliminate":
+        raise InputError("elimination gives the whole ideal: equations only is a choice for interpolation")
     interpolates = not parametrization.field.characteristic() and not parametrization.relations
-    if strategy == "interpolate" and not interpolates:
+    if (strategy == "interpolate" or equations_only) and not interpolates:
         raise InputError("interpolation needs the field QQ and a map without relations among its parameters")
     ladder = _Ladder(parametrization, budget_seconds, max_degree, seed, engine, limits or Limits(), progress)
     if strategy == "linear":
@@ -106,8 +111,9 @@ def closure(
     if strategy == "eliminate" or not interpolates:
         return replace(ladder.eliminate(betti), cpu_seconds=dict(ladder.spent))
     if ladder.is_homogeneous:
-        found = ladder.interpolate(share=1.0 if strategy == "interpolate" else _INTERPOLATION_SHARE)
-        if strategy == "auto" and not found.complete and ladder.is_usable:
+        alone = strategy == "interpolate" or equations_only
+        found = ladder.interpolate(share=1.0 if alone else _INTERPOLATION_SHARE, prove=not equations_only)
+        if not alone and not found.complete and ladder.is_usable:
             found = ladder.eliminate_unless_complete(found)
     else:
         found = ladder.affine_part(
@@ -116,6 +122,7 @@ def closure(
                 strategy=strategy,
                 budget_seconds=max(ladder.seconds_left, 0.1),
                 max_degree=max_degree,
+                equations_only=equations_only,
                 seed=seed,
                 engine=engine,
                 limits=limits,
@@ -222,8 +229,8 @@ class _Ladder:
             return self._result(1, Evidence.PROVED, how)
         return self._result(None, None, "only affine-linear equations were looked for")
 
-    def interpolate(self, share: float) -> ZariskiClosure:
-        """Return the equations found degree by degree, with the proof of completeness where there is one."""
+    def interpolate(self, share: float, prove: bool) -> ZariskiClosure:
+        """Return the equations found degree by degree, with a proof of completeness where one is wanted and found."""
         found = self.linear()
         if found.complete:
             return found
@@ -244,7 +251,7 @@ class _Ladder:
             stopped = stopped or self._reason_to_stop(barren)
             # The next degree tells most cheaply whether it is worthwhile to try, unless it is dear itself.
             dear = seconds[1] ** 2 > _DEAR_SECONDS * max(seconds[0], 0.001)
-            if not tried and (stopped or barren or dear):
+            if prove and not tried and (stopped or barren or dear):
                 tried = True
                 certificate, missing = self._certificate()
                 if certificate is not None:

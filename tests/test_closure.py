@@ -87,6 +87,25 @@ def test_strategies_that_do_not_finish_say_so() -> None:
     assert (found.complete, found.exact_degree, found.dim) == (False, 1, 2)
 
 
+def test_equations_without_a_proof_that_they_are_all() -> None:
+    map_ = LightningAttention(2, 1, 1, 2).parametrization()
+    whole = closure(map_, strategy="interpolate")
+    assert whole.complete
+    found = closure(map_, max_degree=3, equations_only=True, engine=NoEngine())
+    assert found.generators == whole.generators
+    assert (found.complete, found.evidence, found.exact_degree) == (False, Evidence.LOWER_BOUND, 3)
+    cone = Parametrization.from_strings(["s", "t"], ["s", "s*t", "t^2 + 1", "t"])
+    assert closure(cone, max_degree=2, equations_only=True, engine=NoEngine()).exact_degree == 2
+
+
+def test_equations_only_is_refused_where_it_means_nothing() -> None:
+    map_ = LightningAttention(2, 1, 1, 2).parametrization()
+    with pytest.raises(InputError, match="elimination gives the whole ideal"):
+        closure(map_, strategy="eliminate", equations_only=True)
+    with pytest.raises(InputError, match="needs the field QQ"):
+        closure(Parametrization.from_strings(["s", "t"], ["s^2", "s*t"], field="GF(7)"), equations_only=True)
+
+
 def test_the_budget_keeps_what_was_found() -> None:
     # For one token there is no chart, so that Macaulay2 is not asked whatever was found.
     map_ = LightningAttention(4, 3, 2, 1).parametrization()
