@@ -23,7 +23,6 @@ from sympy.polys.rings import PolyElement
 
 from m2bridge import __version__, errors, page
 from m2bridge.cli_options import (
-    ModelChoice,
     choose_model,
     choose_point,
     closure_options,
@@ -506,22 +505,13 @@ def fibre_command(at: str | None, orbit: str | None, value: str | None, **option
                 raise click.UsageError("give --value or weights, not both")
             values = exact_point(parse_values(value), map_.coordinate_names, map_.field)
             return ComputeFibre(map_, value=values)
-        return ComputeFibre(map_, point=_fibre_point(choice, at, orbit, options["seed"]))
+        return ComputeFibre(map_, point=choose_point(choice, map_, at, orbit, options["seed"]))
 
     def work() -> Answer:
         fibre = session.compute(operation(), "fibre in Macaulay2")
         return Answer(fibre.to_dict(), fibre.evidence, [page.fibre_table(fibre)], fibre.provenance)
 
     answer("fibre", choice.describe(), session, work)
-
-
-def _fibre_point(choice: ModelChoice, at: str | None, orbit: str | None, seed: int) -> Any:
-    map_ = choice.parametrization("the fibre")
-    layer = choice.model
-    if at is None and orbit is None and isinstance(layer, LightningAttention) and choice.weights == "AV":
-        # A random matrix A would have rank > a; K^T Q of random K and Q has not.
-        return layer.random_weights(seed)
-    return choose_point(choice, map_, at, orbit, seed)
 
 
 @cli.command("membership")

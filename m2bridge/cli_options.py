@@ -346,6 +346,9 @@ def choose_point(
             raise InputError("--orbit is for single lightning layers")
         return choice.model.representative(parse_orbit(orbit), choice.weights or "QKV")
     if at is None or at == "random":
+        if isinstance(choice.model, LightningAttention) and choice.weights == "AV":
+            # A random matrix A would have rank > a; K^T Q of random K and Q has not.
+            return choice.model.random_weights(seed)
         return map_.random_point(seed)
     if at in map_.points:
         return map_.named_point(at, seed)

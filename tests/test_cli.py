@@ -116,6 +116,7 @@ ANSWERS: dict[str, tuple[list[str], dict[str, Any]]] = {
         ["fibre", *LAYER, "--orbit", "1,1,0"],
         {"dim": 1, "degree": 4, "components": [{"dim": 1, "degree": 2}] * 2, "reduced": True},
     ),
+    "fibre-random": (["fibre", *LAYER, "--at", "random"], {"dim": 1, "degree": 4}),
     "fibre-native": (["fibre", *LAYER, "--weights", "QKV"], {"dim": 2}),
     "fibre-value": (["fibre", "--map", ":node", "--value", "0,0"], {"dim": 0, "degree": 2}),
     "fibre-empty": (["fibre", "--map", ":node", "--value", "0,1"], {"dim": -1, "components": []}),
