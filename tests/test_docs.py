@@ -61,9 +61,7 @@ def _file(example: Example) -> None:
 
 @pytest.mark.macaulay2
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_example_prints_what_its_page_says(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_example_prints_what_its_page_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsers: list[Parser] = [
         PythonCodeBlockParser(doctest_optionflags=FLAGS),
         CodeBlockParser("console", _console),
