@@ -22,11 +22,10 @@ from typing import Any
 
 from benchmarks import report
 from benchmarks.measure import best_of, run
-from m2bridge.closure import closure
 from m2bridge.networks import LightningAttention
 from m2bridge.operations.closure_ideal import ClosureIdeal
 from m2bridge.polynomials import format_terms
-from m2bridge.strata import orbit_strata, strata_dimension
+from m2bridge.strata import decide_strata, strata_dimension
 
 ROOT = Path(__file__).resolve().parents[1]
 PRIME = 32003
@@ -40,8 +39,7 @@ def work(sizes: tuple[int, ...], folder: Path) -> None:
     start_up = time.process_time()
     layer = LightningAttention(*sizes)
     map_ = layer.parametrization()
-    found = closure(map_)
-    strata = orbit_strata(layer, found)
+    strata, found = decide_strata(layer)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = time.process_time() - start_up + children.ru_utime + children.ru_stime
     ideal = ClosureIdeal(map_)

@@ -61,7 +61,7 @@ from m2bridge.operations.singular_locus import MOST_MINORS
 from m2bridge.output import provenance, result_document
 from m2bridge.parametrization import Parametrization, exact_point
 from m2bridge.polynomials import parse_polynomial
-from m2bridge.strata import count_minors, orbit_strata, strata_dimension
+from m2bridge.strata import Stratum, count_minors, decide_strata, strata_dimension
 from m2bridge.study import Study, study
 
 DONE, REFUTED, USAGE, UNDECIDED, BROKEN, FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
@@ -114,6 +114,12 @@ class Session:
     ) -> ZariskiClosure:
         """Return the closure of a map as the options say."""
         return find_closure(map_, betti=betti, equations_only=equations_only, **self._closure_options(progress))
+
+    def decide_strata(
+        self, layer: LightningAttention, progress: Callable[[str], None]
+    ) -> tuple[tuple[Stratum, ...], ZariskiClosure]:
+        """Return the strata of a layer as the options say."""
+        return decide_strata(layer, **self._closure_options(progress))
 
     def equations(self, map_: Parametrization) -> tuple[PolyElement, ...] | None:
         """Return the equations of a closure by the ladder; None where one script is to answer, which eliminates."""
@@ -190,13 +196,21 @@ def answer(operation: str, input_: dict[str, Any], session: Session, work: Calla
         else:
             # Wide tables are not folded where the output is a file or a pipe.
             width = None if sys.stdout.isatty() else 200
-            page.print_page(Console(width=width, soft_wrap=not sys.stdout.isatty(), highlight=False), *found.page)
+            page.print_page(_Console(width=width, soft_wrap=not sys.stdout.isatty(), highlight=False), *found.page)
     if found.exit_code:
         raise click.exceptions.Exit(found.exit_code)
 
 
 class _ReaderGone(Exception):
     """The reader of the output (head, less) has seen enough: no failure."""
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to `_output`, where rich ends the program with exit code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the error that is being handled."""
+        raise
 
 
 @contextmanager
@@ -456,8 +470,10 @@ def singular_command(method: str, most_minors: int, sample: int, **options: Any)
             result = {"method": "minors", "strata": None, **locus.to_dict()}
             return Answer(result, locus.evidence, [page.singular_table(locus)], locus.provenance)
         with session.progress("closure") as progress:
-            closure = session.find_closure(map_, progress)
-        strata = orbit_strata(layer, closure)
+            strata, closure = session.decide_strata(layer, progress)
+            few_minors = method == "auto" and count_minors(map_, closure) <= most_minors
+            if few_minors and not closure.complete:
+                closure = session.find_closure(map_, progress)
         dim = strata_dimension(strata)
         result = {
             "method": "orbits",
@@ -472,7 +488,7 @@ def singular_command(method: str, most_minors: int, sample: int, **options: Any)
         parts: list[RenderableType] = [page.strata_table(strata), f"Dimension of the singular locus: {dim}"]
         evidence = weakest(stratum.evidence for stratum in strata)
         run = closure.provenance
-        if method == "auto" and closure.complete and count_minors(map_, closure) <= most_minors:
+        if few_minors and closure.complete and count_minors(map_, closure) <= most_minors:
             locus = by_minors(map_, closure)
             result |= {"method": "orbits and minors", **locus.to_dict()}
             parts.append(page.singular_table(locus))

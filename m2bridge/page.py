@@ -100,7 +100,7 @@ def dimension_table(report: DimensionReport, closure: ZariskiClosure | None = No
         table.add_row("published formula", str(report.published), "over-counts: rank-one collapse")
     if report.formula is not None:
         table.add_row("closed formula", str(report.formula), _MEANING[Evidence.CONJECTURED])
-    primes = ", ".join(str(sample.prime) for sample in report.samples)
+    primes = ", ".join(dict.fromkeys(str(sample.prime) for sample in report.samples))
     table.add_row(f"exact Jacobian rank (modulo {primes})", str(report.lower), "proved lower bound")
     if report.upper is not None:
         table.add_row("sizes, less symmetries", str(report.upper), "proved upper bound")

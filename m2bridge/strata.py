@@ -5,6 +5,7 @@ For a family with a group action, one representative decides a whole orbit, so t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,6 +14,8 @@ from typing import Any
 
 from sympy.polys.rings import PolyElement
 
+from m2bridge.closure import DEFAULT_BUDGET_SECONDS
+from m2bridge.closure import closure as find_closure
 from m2bridge.evidence import Evidence
 from m2bridge.exact import equations_rank
 from m2bridge.fields import to_fraction
@@ -128,6 +131,49 @@ def orbit_strata(layer: LightningAttention, closure: ZariskiClosure | None = Non
             )
         )
     return tuple(strata)
+
+
+DECIDING_DEGREE = 4
+"""Equations up to this degree cut out the tangent spaces of all layers looked at, but for a few with a = 1."""
+
+
+def decide_strata(
+    layer: LightningAttention,
+    *,
+    strategy: str = "auto",
+    budget_seconds: float = DEFAULT_BUDGET_SECONDS,
+    max_degree: int | None = None,
+    **options: Any,
+) -> tuple[tuple[Stratum, ...], ZariskiClosure]:
+    """Return the strata of a layer by as few equations as decide them, and these equations.
+
+    A bound from both sides decides a stratum without the proof that the equations are all, which takes far longer than
+    to find them: it is only asked for where the bounds do not meet.
+
+    Parameters
+    ----------
+    layer
+        The layer.
+    strategy, budget_seconds, max_degree, options
+        See `closure`; the budget is for all of it.
+
+    Raises
+    ------
+    Undecided
+        See `closure`.
+    """
+    map_ = layer.parametrization()
+    end = time.monotonic() + budget_seconds
+    if strategy in ("auto", "interpolate"):
+        for degree in range(2, min(max_degree or DECIDING_DEGREE, DECIDING_DEGREE) + 1):
+            left = max(end - time.monotonic(), 0.1)
+            found = find_closure(map_, budget_seconds=left, max_degree=degree, equations_only=True, **options)
+            strata = orbit_strata(layer, found)
+            if all(stratum.singular is not None for stratum in strata):
+                return strata, found
+    left = max(end - time.monotonic(), 0.1)
+    found = find_closure(map_, strategy=strategy, budget_seconds=left, max_degree=max_degree, **options)
+    return orbit_strata(layer, found), found
 
 
 def strata_dimension(strata: Sequence[Stratum]) -> int | None:

@@ -9,7 +9,7 @@ import pytest
 
 from m2bridge import Evidence, LightningAttention, Orbit, Parametrization, WarmEngine
 from m2bridge.closure import closure
-from m2bridge.strata import count_minors, orbit_strata, point_strata, strata_dimension
+from m2bridge.strata import count_minors, decide_strata, orbit_strata, point_strata, strata_dimension
 from tests.data import ground_truth
 
 
@@ -69,6 +69,36 @@ def test_tangent_dimensions_are_those_of_macaulay2(sizes: tuple[int, int, int, i
         stratum = strata[Orbit(0, 0, 0) if orbit.is_zero else orbit]
         assert (stratum.dim, stratum.singular) == (record["tangent_dim"], record["singular"]), (layer, orbit)
         assert stratum.lower <= record["tangent_dim"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "dim"), [((2, 2, 2, 2), 5), ((3, 2, 2, 2), 10), ((3, 3, 1, 2), 9), ((4, 1, 2, 2), 10)], ids=str
+)
+def test_bounds_decide_strata_without_the_proof_that_the_equations_are_all(
+    sizes: tuple[int, int, int, int], dim: int
+) -> None:
+    layer = LightningAttention(*sizes)
+    strata, found = decide_strata(layer)
+    assert not found.complete
+    assert strata_dimension(strata) == dim
+    for stratum in strata:
+        assert (stratum.singular, stratum.evidence) == (stratum.expected_singular, Evidence.PROVED)
+
+
+@pytest.mark.macaulay2
+def test_the_proof_is_asked_for_where_the_bounds_do_not_meet(warm: WarmEngine) -> None:
+    strata, found = decide_strata(LightningAttention(3, 1, 1, 2), engine=warm)
+    assert found.complete
+    assert [stratum.singular for stratum in strata] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    "limit", [{"max_degree": 2}, {"strategy": "linear"}, {"strategy": "interpolate", "max_degree": 3}]
+)
+def test_strata_that_the_options_leave_open(limit: dict[str, Any]) -> None:
+    strata, _ = decide_strata(LightningAttention(3, 2, 2, 2), budget_seconds=1, **limit)
+    assert None in [stratum.singular for stratum in strata]
+    assert strata_dimension(strata) is None
 
 
 @pytest.mark.macaulay2
