@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -329,10 +329,16 @@ class Parametrization:
     def groebner(
         self, *, order: str = "grevlex", engine: Engine | None = None, limits: Limits | None = None
     ) -> GroebnerBasis:
-        """Return the reduced Gröbner basis, in a monomial order, of the ideal of the closure."""
+        """Return the reduced Gröbner basis, in a monomial order, of the ideal of the closure.
+
+        Here and in `tangent` and `singular` the equations are those of `closure`; `Infeasible` is raised where it stays
+        open whether they are all.
+        """
+        from m2bridge.closure import complete_equations
         from m2bridge.operations import ComputeGroebnerBasis, compute
 
-        return compute(ComputeGroebnerBasis.of_closure(self, order=order), engine=engine, limits=limits)
+        equations = complete_equations(self, engine=engine, limits=limits)
+        return compute(ComputeGroebnerBasis.of_closure(self, order, equations), engine=engine, limits=limits)
 
     def tangent(
         self,
@@ -341,16 +347,22 @@ class Parametrization:
         limits: Limits | None = None,
     ) -> TangentSpaces:
         """Return the tangent spaces of the closure at the images of points of parameter space."""
+        from m2bridge.closure import complete_equations
         from m2bridge.operations import ComputeTangentSpace, compute
 
+        # Points that are not usable are refused before equations are sought.
         operation = ComputeTangentSpace(self, weights=tuple(self.point(point) for point in points))
+        operation = replace(operation, equations=complete_equations(self, engine=engine, limits=limits))
         return compute(operation, engine=engine, limits=limits)
 
     def singular(self, *, engine: Engine | None = None, limits: Limits | None = None) -> SingularLocus:
         """Return the singular locus of the closure by minors of the Jacobian of its equations."""
+        from m2bridge.closure import complete_equations
         from m2bridge.operations import ComputeSingularLocus, compute
 
-        return compute(ComputeSingularLocus(self), engine=engine, limits=limits)
+        operation = ComputeSingularLocus(self)
+        operation = replace(operation, equations=complete_equations(self, engine=engine, limits=limits))
+        return compute(operation, engine=engine, limits=limits)
 
     def fibre(
         self,
