@@ -14,12 +14,23 @@ PRIME = 4194301
 
 _MOST_SUMMANDS = 1024
 _SMALL = 24
+_CACHED = 2**15
+"""Entries that stay in a cache while they are reduced: several passes over a large matrix wait for memory."""
 
 Matrix = NDArray[np.float64]
 
 
 def reduce(matrix: Matrix) -> Matrix:
     """Return whole numbers below 2^53 in size modulo the prime, in place, as residues of least size."""
+    if matrix.size > _CACHED and matrix.flags.c_contiguous:
+        flat = matrix.reshape(-1)
+        for start in range(0, len(flat), _CACHED):
+            _reduce(flat[start : start + _CACHED])
+        return matrix
+    return _reduce(matrix)
+
+
+def _reduce(matrix: Matrix) -> Matrix:
     quotient = matrix * (1.0 / PRIME)
     np.rint(quotient, out=quotient)
     quotient *= PRIME
@@ -88,27 +99,31 @@ def _factor(A: Matrix) -> tuple[int, NDArray[np.int64], Matrix]:
 
 
 def _factor_small(A: Matrix) -> tuple[int, NDArray[np.int64], Matrix]:
+    """Eliminate a narrow matrix column by column, each brought up to date only when its turn comes."""
     m, n = A.shape
     order = np.arange(m)
     L = np.zeros((m, min(m, n)))
+    # The inverse of the square unit lower triangular part of L, which grows by a row with each pivot.
+    inverse = np.zeros((n, n))
     found = 0
-    for column in range(n):
+    for j in range(n):
         if found == m:
             break
-        nonzero = np.flatnonzero(A[found:, column])
-        if not len(nonzero):
-            continue
-        pivot = found + int(nonzero[0])
-        for array in (A, L, order):
-            array[[found, pivot]] = array[[pivot, found]]
-        inverse = pow(int(A[found, column]), -1, PRIME)
-        factors = reduce(A[found + 1 :, column] * inverse)
-        L[found, found] = 1
-        L[found + 1 :, found] = factors
-        if column + 1 < n:
-            rest = A[found + 1 :, column + 1 :]
-            rest -= factors[:, None] * A[found, column + 1 :]
-            reduce(rest)
+        column = A[:, j].copy()
+        if found:
+            top = reduce(inverse[:found, :found] @ column[:found])
+            column = reduce(column[found:] - L[found:, :found] @ top)
+        if not column[0]:
+            nonzero = np.flatnonzero(column)
+            if not len(nonzero):
+                continue
+            pivot = int(nonzero[0])
+            column[[0, pivot]] = column[[pivot, 0]]
+            for array in (A, L, order):
+                array[[found, found + pivot]] = array[[found + pivot, found]]
+        inverse[found, :found] = -reduce(L[found, :found] @ inverse[:found, :found])
+        inverse[found, found] = 1
+        L[found:, found] = reduce(column * pow(int(column[0]), -1, PRIME))
         found += 1
     return found, order, L[:, :found]
 

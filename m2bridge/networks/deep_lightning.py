@@ -472,7 +472,9 @@ class DeepLightning:
         columns = int(varies.sum())
         most = min(columns, self.dimension_upper_bound)
         rows = min(self.widths[-1], max(self.widths[0], self.t), self.t) if columns > _MANY else self.widths[-1]
-        count = max(1, -(-5 * columns // (4 * rows * self.t)))
+        # Small Jacobians need more inputs than large ones, and cost nothing.
+        enough = columns + columns // (16 if columns > _MANY else 4)
+        count = max(1, -(-enough // (rows * self.t)))
         best = 0
         while True:
             inputs = rng.integers(1, modular.PRIME, (count, self.widths[0], self.t)).astype(np.float64)
