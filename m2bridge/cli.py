@@ -22,6 +22,7 @@ from rich.console import Console, RenderableType
 from sympy.polys.rings import PolyElement
 
 from m2bridge import __version__, errors, page
+from m2bridge.certificates.cli import certify_command, check_command
 from m2bridge.cli_options import (
     choose_model,
     choose_point,
@@ -33,8 +34,8 @@ from m2bridge.cli_options import (
     output_options,
     parse_values,
 )
+from m2bridge.closure import DEFAULT_CERTIFICATE_SECONDS, complete_equations
 from m2bridge.closure import closure as find_closure
-from m2bridge.closure import complete_equations
 from m2bridge.compare import Verdict
 from m2bridge.dimension import DimensionReport, deep_dimension, dimension
 from m2bridge.doctor import diagnose, install_macaulay2
@@ -113,7 +114,13 @@ class Session:
         self, map_: Parametrization, progress: Callable[[str], None], betti: bool = False, equations_only: bool = False
     ) -> ZariskiClosure:
         """Return the closure of a map as the options say."""
-        return find_closure(map_, betti=betti, equations_only=equations_only, **self._closure_options(progress))
+        return find_closure(
+            map_,
+            betti=betti,
+            equations_only=equations_only,
+            certificate_seconds=DEFAULT_CERTIFICATE_SECONDS,
+            **self._closure_options(progress),
+        )
 
     def decide_strata(
         self, layer: LightningAttention, progress: Callable[[str], None]
@@ -552,6 +559,9 @@ def membership_command(ideal_file: Path, polynomial: str, **options: Any) -> Non
 # --- scripts and the installation ----------------------------------------------------------------------
 
 
+_RENDERED = ("dimension", "closure", "groebner", "tangent", "singular", "fibre", "membership")
+
+
 @cli.command(
     "render",
     context_settings={
@@ -572,9 +582,8 @@ def render_command(context: click.Context, question: str, arguments: Sequence[st
         click.echo(context.get_help())
         return
     command = cli.commands.get(question)
-    if command is None or question in ("study", "render", "doctor"):
-        rendered = "dimension, closure, groebner, tangent, singular, fibre, membership"
-        raise click.UsageError(f"no script for {question!r}: choose one of {rendered}")
+    if command is None or question not in _RENDERED:
+        raise click.UsageError(f"no script for {question!r}: choose one of {', '.join(_RENDERED)}")
     with command.make_context(
         f"m2bridge render {question}",
         list(arguments),
@@ -619,6 +628,10 @@ def doctor_command(executable: str | None, installs: bool, release: str | None, 
         click.echo(found.text())
     if not found.works:
         raise click.exceptions.Exit(BROKEN)
+
+
+for _command in (certify_command, check_command):
+    cli.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

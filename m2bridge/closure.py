@@ -44,6 +44,8 @@ from m2bridge.polynomials import is_homogeneous, primitive
 
 STRATEGIES = ("auto", "linear", "interpolate", "eliminate")
 DEFAULT_BUDGET_SECONDS = 600.0
+DEFAULT_CERTIFICATE_SECONDS = 4.0
+"""How long 'closure' and 'study' look for a certificate of what they found."""
 
 Progress = Callable[[str], None]
 
@@ -56,6 +58,7 @@ def closure(
     max_degree: int | None = None,
     equations_only: bool = False,
     betti: bool = False,
+    certificate_seconds: float = 0.0,
     seed: int = 0,
     engine: Engine | None = None,
     limits: Limits | None = None,
@@ -80,6 +83,9 @@ def closure(
         Whether to leave out the proof that the equations found by interpolation are all; then Macaulay2 is not used.
     betti
         Whether to compute the Betti numbers as well (of a complete ideal).
+    certificate_seconds
+        How long to look for a certificate (see `m2bridge.certificates`) that makes a result ``PROVED`` that rests on
+        Macaulay2 otherwise; not at all by default.
     seed
         Seed of the random points.
     engine, limits
@@ -105,6 +111,30 @@ def closure(
     interpolates = not parametrization.field.characteristic() and not parametrization.relations
     if (strategy == "interpolate" or equations_only) and not interpolates:
         raise InputError("interpolation needs the field QQ and a map without relations among its parameters")
+    found = _by_ladder(
+        parametrization, strategy, budget_seconds, max_degree, equations_only, betti, seed, engine, limits, progress
+    )
+    if certificate_seconds > 0:
+        from m2bridge.certificates.certify import graded_by_certificate
+
+        progress("certificate")
+        found = graded_by_certificate(parametrization, found, budget_seconds=certificate_seconds, seed=seed)
+    return found
+
+
+def _by_ladder(
+    parametrization: Parametrization,
+    strategy: str,
+    budget_seconds: float,
+    max_degree: int | None,
+    equations_only: bool,
+    betti: bool,
+    seed: int,
+    engine: Engine | None,
+    limits: Limits | None,
+    progress: Progress,
+) -> ZariskiClosure:
+    interpolates = not parametrization.field.characteristic() and not parametrization.relations
     ladder = _Ladder(parametrization, budget_seconds, max_degree, seed, engine, limits or Limits(), progress)
     if strategy == "linear":
         return ladder.linear()

@@ -128,7 +128,8 @@ def closure_table(closure: ZariskiClosure, degree_formula: int | None = None) ->
     table = _table("Zariski closure", "", "value", "obtained by")
     run = closure.provenance
     by = f"Macaulay2 {run.macaulay2}, {run.cpu_seconds:.2f} CPU s" if run is not None else "exact arithmetic here"
-    worth = by if closure.complete else _MEANING[closure.dim_evidence]
+    # The degree is Macaulay2's even where a certificate proves the ideal.
+    worth = _MEANING[closure.dim_evidence] if closure.dim_evidence is not Evidence.COMPUTED else by
     least = closure.dim_evidence is Evidence.LOWER_BOUND
     sizes = f">= {closure.dim} / <= {closure.codim}" if least else f"{closure.dim} / {closure.codim}"
     table.add_row("dimension / codimension", sizes, worth)

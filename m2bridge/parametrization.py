@@ -111,6 +111,9 @@ class Parametrization:
     make_chart
         Returns a rational inverse in the coordinate ring, or None if the map has none; it may be large, so it is
         made on demand, by `chart`.
+    make_section
+        Returns the parameters as rational functions of the coordinates (elements of the fraction field of the
+        coordinate ring) such that the map takes them back to the coordinates, or None if there are none.
     parameter_degrees
         Positive degrees of the parameters for which the coordinates are homogeneous, or None for all 1.
         Elimination is several times faster on a map that is homogeneous for the degrees it is told.
@@ -127,6 +130,7 @@ class Parametrization:
     cheaper: Parametrization | None = None
     symmetries: tuple[Symmetry, ...] = ()
     make_chart: Callable[[], Chart | None] | None = None
+    make_section: Callable[[], Sequence[Any] | None] | None = None
     parameter_degrees: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from m2bridge.closure import DEFAULT_BUDGET_SECONDS
+from m2bridge.closure import DEFAULT_BUDGET_SECONDS, DEFAULT_CERTIFICATE_SECONDS
 from m2bridge.closure import closure as find_closure
 from m2bridge.compare import Verdict
 from m2bridge.dimension import DimensionReport, deep_dimension, dimension
@@ -183,6 +183,7 @@ def _study_map(
             strategy=strategy,
             budget_seconds=budget_seconds,
             max_degree=max_degree,
+            certificate_seconds=DEFAULT_CERTIFICATE_SECONDS,
             seed=seed,
             engine=engine,
             limits=limits,

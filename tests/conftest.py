@@ -1,7 +1,8 @@
-"""Options of the suite: Macaulay2 can be required, slow tests can be asked for."""
+"""Options of the suite: the programs that tests need can be required, slow tests can be asked for."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,7 @@ from m2bridge.macaulay2 import Macaulay2, find_macaulay2
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-macaulay2", action="store_true", help="fail instead of skipping without Macaulay2")
+    parser.addoption("--require-singular", action="store_true", help="fail instead of skipping without Singular")
     parser.addoption("--slow", action="store_true", help="run the slow tests as well")
 
 
@@ -32,7 +34,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     found = _macaulay2()
     if isinstance(found, str) and config.getoption("--require-macaulay2"):
         raise pytest.UsageError(f"Macaulay2 is required: {found}")
+    singular = shutil.which("Singular")
+    if singular is None and config.getoption("--require-singular"):
+        raise pytest.UsageError("Singular is required, but it is not on PATH")
     for item in items:
+        if item.get_closest_marker("singular") and singular is None:
+            item.add_marker(pytest.mark.skip(reason="Singular is not on PATH"))
         if item.get_closest_marker("macaulay2") and isinstance(found, str):
             item.add_marker(pytest.mark.skip(reason=found))
         if item.get_closest_marker("slow") and not config.getoption("--slow"):

@@ -35,6 +35,22 @@ class _Equation:
     linear: frozenset[int]
 
 
+@dataclass(frozen=True)
+class TriangularSection:
+    """An order of the coordinates in which equations solve for all that are not free.
+
+    Attributes
+    ----------
+    denominators
+        The irreducible factors of all h_k.
+    solves
+        The pairs (equation h_k y_k + r_k, index k), in order.
+    """
+
+    denominators: tuple[PolyElement, ...]
+    solves: tuple[tuple[PolyElement, int], ...]
+
+
 def triangular_chart(
     parametrization: Parametrization,
     equations: Sequence[PolyElement],
@@ -43,6 +59,21 @@ def triangular_chart(
     prime: int,
     seed: int = 0,
 ) -> Chart | None:
+    """Return the inverse that some of the equations give, or None; see `triangular_section`."""
+    found = triangular_section(parametrization, equations, kept, dim, prime, seed)
+    if found is None:
+        return None
+    return Chart(found.denominators, (), f"an open set of affine space of dimension {dim}, in {dim} of the coordinates")
+
+
+def triangular_section(
+    parametrization: Parametrization,
+    equations: Sequence[PolyElement],
+    kept: Sequence[int],
+    dim: int,
+    prime: int,
+    seed: int = 0,
+) -> TriangularSection | None:
     """Return the inverse that some of the equations give, or None if no order of the coordinates was found.
 
     Parameters
@@ -72,18 +103,16 @@ def triangular_chart(
         return int(flint.nmod_mat(len(chosen), n, entries, prime).rank()) == len(chosen)
 
     search = _Search([_described(f) for f in equations], kept, dim, independent, rng)
-    best: tuple[PolyElement, ...] | None = None
+    best: TriangularSection | None = None
     for _ in range(TRIALS):
-        found = search.denominators()
+        found = search.section()
         if (
             found is not None
-            and all(value_modulo(h, image, prime) for h in found)
-            and (best is None or len(found) < len(best))
+            and all(value_modulo(h, image, prime) for h in found.denominators)
+            and (best is None or len(found.denominators) < len(best.denominators))
         ):
             best = found
-    if best is None:
-        return None
-    return Chart(best, (), f"an open set of affine space of dimension {dim}, in {dim} of the coordinates")
+    return best
 
 
 def _described(polynomial: PolyElement) -> _Equation:
@@ -106,11 +135,12 @@ class _Search:
     rng: random.Random
     _factored: dict[tuple[PolyElement, int], tuple[PolyElement, ...]] = field(default_factory=dict)
 
-    def denominators(self) -> tuple[PolyElement, ...] | None:
-        """Return the denominators of a random order, or None if it leads nowhere."""
+    def section(self) -> TriangularSection | None:
+        """Return a random order, or None if it leads nowhere."""
         known: set[int] = set()
         free: list[int] = []
         used: dict[PolyElement, None] = {}
+        solves: list[tuple[PolyElement, int]] = []
         while len(known) < len(self.kept):
             chosen = self._most_useful(known, free)
             if chosen is None or len(free) == self.dim:
@@ -118,10 +148,11 @@ class _Search:
             free.append(chosen)
             known.add(chosen)
             while (solvable := self._cheapest(known, used)) is not None:
-                k, factors = solvable
+                k, equation, factors = solvable
                 known.add(k)
+                solves.append((equation, k))
                 used.update(dict.fromkeys(factors))
-        return tuple(used) if len(free) == self.dim else None
+        return TriangularSection(tuple(used), tuple(solves)) if len(free) == self.dim else None
 
     def _most_useful(self, known: set[int], free: Sequence[int]) -> int | None:
         """Return the coordinate to be made free: one that lets many equations solve for another."""
@@ -136,9 +167,9 @@ class _Search:
 
     def _cheapest(
         self, known: set[int], used: Mapping[PolyElement, None]
-    ) -> tuple[int, tuple[PolyElement, ...]] | None:
+    ) -> tuple[int, PolyElement, tuple[PolyElement, ...]] | None:
         """Return a coordinate that an equation solves for, with the fewest and smallest new denominators."""
-        best: tuple[tuple[int, int], int, tuple[PolyElement, ...]] | None = None
+        best: tuple[tuple[int, int], int, PolyElement, tuple[PolyElement, ...]] | None = None
         for equation in self.table:
             rest = equation.coordinates - known
             if len(rest) != 1 or not rest <= equation.linear:
@@ -150,7 +181,7 @@ class _Search:
             new = [factor for factor in self._factored[place] if factor not in used]
             cost = len(new), sum(map(len, new))
             if best is None or cost < best[0]:
-                best = cost, k, self._factored[place]
+                best = cost, k, equation.polynomial, self._factored[place]
         return None if best is None else best[1:]
 
 

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from sympy import QQ
 from sympy.polys.domains.domain import Domain
+from sympy.polys.matrices import DomainMatrix
 from sympy.polys.rings import PolyElement, PolyRing
 
 from m2bridge.errors import ModelError
@@ -271,6 +272,7 @@ class LightningAttention:
             symmetries=tuple(self._coordinate_symmetries(ring, names, letters)) if with_structure else (),
             expected_dimension=self.dimension,
             make_chart=partial(self._chart, make_ring(names, ring.domain)) if with_structure else None,
+            make_section=partial(self._section, make_ring(names, ring.domain)) if letters == "Q, K, V" else None,
         )
 
     def _row(
@@ -362,6 +364,52 @@ class LightningAttention:
             rows = [[A[q][m] for m in columns] for q in others]
             identities += self._rank_conditions([*rows, [y(last, b, b, m) for m in columns]])
         return Chart((h, E[0]), tuple(f for f in identities if f), "")
+
+    def _section(self, coordinate_ring: PolyRing) -> list[Any] | None:
+        """Return weights (Q, K, V) as rational functions of the coordinates: a section of the map, where there is one.
+
+        For t >= 2 and d, and a or d', at least 2 (for a = d' = 1 the generic fibre has two components). The formulas
+        are in docs/completeness.md, section 5; V has one entry 1, K^T are the last columns of A, or A itself.
+
+        Returns
+        -------
+        Elements of the fraction field of the coordinate ring, in the order of `parametrization`, or None.
+        """
+        d, b, last = self.d, self.d - 1, self.d_out - 1
+        if self.t == 1 or d == 1 or self.a == self.d_out == 1:
+            return None
+        field = coordinate_ring.to_field()
+        names = _named_coordinates(coordinate_ring)
+
+        def y(i: int, p: int, q: int, m: int) -> Any:
+            return field(names(i, p, q, m))
+
+        h = y(last, b, b, b)
+        others = range(b)
+        if last:
+            E = [h * y(0, q, b, b) - y(0, b, b, b) * y(last, q, b, b) for q in others]
+            F = [[h * y(0, q, q, m) - y(0, b, b, b) * y(last, q, q, m) for m in range(d)] for q in others]
+            A = [[h * F[q][m] / E[q] for m in range(d)] for q in others]
+            V = [
+                [(y(i, q, b, b) * E[q] - y(i, b, b, b) * F[q][b]) / (h * E[q]) for q in others] + [y(i, b, b, b) / h]
+                for i in range(self.d_out)
+            ]
+        else:
+            c = b - 1
+            delta = [y(0, q, b, b) * y(0, b, b, c) - y(0, q, b, c) * h for q in others]
+            row = [(y(0, q, q, b) * y(0, b, b, c) - y(0, q, q, c) * h) / delta[q] for q in others]
+            A = [[y(0, q, b, m) - row[q] * y(0, b, b, m) for m in range(d)] for q in others]
+            V = [[*row, field.one]]
+        A.append([y(last, b, b, m) for m in range(d)])
+        a = min(self.a, d)
+        # A = A_C (A_CC)^(-1) A_C', C the last a indices, if its rank is a.
+        chosen = list(range(d - a, d))
+        square = DomainMatrix([[A[p][q] for q in chosen] for p in chosen], (a, a), field.to_domain())
+        rows = DomainMatrix([A[p] for p in chosen], (a, d), field.to_domain())
+        Q = square.inv().matmul(rows).to_list()
+        K = [[A[p][q] for p in range(d)] for q in chosen]
+        spare = [[field.zero] * d for _ in range(self.a - a)]
+        return [x for line in (*Q, *spare, *K, *spare, *V) for x in line]
 
     def _quadrics_with_common_factor(self, field: Domain) -> Parametrization:
         """Return the map (V, c) -> the coefficients of the quadrics v_i c, named as the last column's coordinates."""
@@ -570,6 +618,46 @@ class LightningAttention:
             columns += [[row[d * d + j] for row in jacobian] for j in range(self.d_out * d)]
         return matrix_rank(columns, QQ)
 
+    def further_preimages(self, weights: Sequence[Fraction | int]) -> list[list[Fraction]]:
+        """Return weights (Q, K, V) of the same function from which the neurovariety can be left in other directions.
+
+        For t >= 2. Where rk A < a, a row of Q and K can be spared, Q_r = 0 and K_r any unit vector: there a derivative
+        by Q_r adds any matrix of rank 1 to A. Where rk A = rk V = 1, (m w^T, u l^T) and (l w^T, u m^T) give the same
+        function.
+
+        Parameters
+        ----------
+        weights
+            Q, K, V in the order of `parametrization`.
+        """
+        d, a = self.d, self.a
+        rows = [list(map(Fraction, weights[k * d : (k + 1) * d])) for k in range(2 * a + self.d_out)]
+        Q, K, V = rows[:a], rows[a : 2 * a], rows[2 * a :]
+        A = [[sum((K[k][p] * Q[k][q] for k in range(a)), Fraction(0)) for q in range(d)] for p in range(d)]
+        left, right = rank_factors(A)
+        found = []
+
+        def add(
+            left: list[list[Fraction]], right: list[list[Fraction]], V: list[list[Fraction]], spare: int | None
+        ) -> None:
+            zero = [[Fraction(0)] * d for _ in range(a - len(left))]
+            K_rows, Q_rows = [*left, *(list(row) for row in zero)], [*right, *(list(row) for row in zero)]
+            if spare is not None:
+                K_rows[-1][spare] = Fraction(1)
+            found.append([x for row in (*Q_rows, *K_rows, *V) for x in row])
+
+        if self.t < 2:
+            return found
+        forms = [(left, right, V)]
+        V_left, V_right = rank_factors(V)
+        if len(left) == len(V_left) == 1:
+            swapped = [[u * m for m in left[0]] for u in V_left[0]]
+            forms.append(([V_right[0]], right, swapped))
+        for form in forms:
+            for spare in range(d) if len(left) < a else (None,):
+                add(*form, spare)
+        return found
+
     def random_weights(self, seed: int = 0) -> tuple[Fraction, ...]:
         """Return generic weights (A, V), in this order: A = K^T Q and V from random integers K, Q, V."""
         rng = random.Random(seed)  # noqa: S311 - random points, not secrets
@@ -600,6 +688,20 @@ class LightningAttention:
         else:
             blocks = [[[int(p == q < i) for q in range(d)] for p in range(d)], V]
         return tuple(Fraction(x) for block in blocks for row in block for x in row)
+
+
+def rank_factors(matrix: list[list[Fraction]]) -> tuple[list[list[Fraction]], list[list[Fraction]]]:
+    """Return (columns, rows), r = rank of each, such that the matrix is the sum of columns[k] rows[k]^T."""
+    rest = [list(row) for row in matrix]
+    columns, rows = [], []
+    while (place := next(((p, q) for p, row in enumerate(rest) for q, x in enumerate(row) if x), None)) is not None:
+        p, q = place
+        row = list(rest[p])
+        column = [line[q] / row[q] for line in rest]
+        rest = [[x - c * y for x, y in zip(line, row, strict=True)] for line, c in zip(rest, column, strict=True)]
+        columns.append(column)
+        rows.append(row)
+    return columns, rows
 
 
 def name_entry(letter: str, *indices: int) -> str:

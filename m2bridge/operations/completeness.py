@@ -230,5 +230,6 @@ def reduce_modulo(parametrization: Parametrization, prime: int) -> Parametrizati
         vector_fields=(),
         symmetries=(),
         make_chart=None,
+        make_section=None,
         cheaper=None if cheaper is None else reduce_modulo(cheaper, prime),
     )
