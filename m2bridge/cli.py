@@ -24,6 +24,7 @@ from sympy.polys.rings import PolyElement
 from m2bridge import __version__, errors, page
 from m2bridge.certificates.cli import certify_command, check_command
 from m2bridge.cli_options import (
+    SharedEngine,
     choose_model,
     choose_point,
     closure_options,
@@ -64,6 +65,7 @@ from m2bridge.parametrization import Parametrization, exact_point
 from m2bridge.polynomials import parse_polynomial
 from m2bridge.strata import Stratum, count_minors, decide_strata, strata_dimension
 from m2bridge.study import Study, study
+from m2bridge.sweep.cli import sweep_command
 
 DONE, REFUTED, USAGE, UNDECIDED, BROKEN, FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
 
@@ -97,7 +99,9 @@ class Session:
     def engine(self) -> Engine:
         """What runs Macaulay2."""
         if self._engine is None:
-            self._engine = make_engine(self.options["executable"], self.options["engine_kind"] or self.usual_engine)
+            self._engine = click.get_current_context().find_object(SharedEngine) or make_engine(
+                self.options["executable"], self.options["engine_kind"] or self.usual_engine
+            )
         return self._engine
 
     def close(self) -> None:
@@ -630,18 +634,21 @@ def doctor_command(executable: str | None, installs: bool, release: str | None, 
         raise click.exceptions.Exit(BROKEN)
 
 
-for _command in (certify_command, check_command):
+for _command in (certify_command, check_command, sweep_command):
     cli.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    sys.exit(_run(arguments))
+    sys.exit(run_command_line(arguments))
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def run_command_line(arguments: Sequence[str] | None, engine: SharedEngine | None = None) -> int:
+    """Run the command line and return its exit code; with an engine, on that one, which is left up."""
     try:
-        code = cli.main(None if arguments is None else list(arguments), prog_name="m2bridge", standalone_mode=False)
+        code = cli.main(
+            None if arguments is None else list(arguments), prog_name="m2bridge", standalone_mode=False, obj=engine
+        )
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -269,6 +269,17 @@ class LazyEngine:
             self._engine.close()
 
 
+class SharedEngine(LazyEngine):
+    """The engine of a process that answers many questions; each of them closes it, which does nothing."""
+
+    def close(self) -> None:
+        """Leave the engine up."""
+
+    def end(self) -> None:
+        """End the engine."""
+        super().close()
+
+
 def make_engine(executable: str | None, kind: str) -> Engine:
     """Return the engine that the options name; Macaulay2 is looked for on first use."""
     engines: dict[str, type[ScriptEngine] | type[WarmEngine]] = {"script": ScriptEngine, "warm": WarmEngine}

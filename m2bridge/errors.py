@@ -57,6 +57,10 @@ class PointError(InputError):
     """A point with the wrong number of entries, inexact entries, or off the variety it should lie on."""
 
 
+class SweepFileError(InputError):
+    """A sweep file that cannot be what was meant; the place is file, line and key."""
+
+
 @dataclass(eq=False)
 class RenderError(M2BridgeError):
     """A value that has no Macaulay2 source (a float above all)."""
@@ -199,3 +203,38 @@ class ResultError(M2BridgeError):
 
     def __str__(self) -> str:
         return f"{self.problem}; look at {self.file}"
+
+
+# --- sweeps --------------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class StoreError(M2BridgeError):
+    """A store of sweeps that cannot be read or written."""
+
+    problem: str
+    folder: str
+
+    def __str__(self) -> str:
+        return f"{self.folder}: {self.problem}"
+
+
+@dataclass(eq=False)
+class WorkerBroken(M2BridgeError):
+    """The process that works on the jobs of a sweep does not start."""
+
+    problem: str
+
+    def __str__(self) -> str:
+        return f"a worker did not start: {self.problem}"
+
+
+@dataclass(eq=False)
+class SlurmError(M2BridgeError):
+    """A command of Slurm's that failed."""
+
+    command: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.command}: {self.problem}"

@@ -22,7 +22,7 @@ from m2bridge import (
     Parametrization,
     read_map,
 )
-from m2bridge.cli import _run
+from m2bridge.cli import run_command_line as _run
 from m2bridge.dimension import dimension
 from m2bridge.errors import ExponentTooLarge, InputError, PolynomialError, UnsupportedField
 from m2bridge.exact import generic_rank_samples, jacobian_rank_at

@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 
 from m2bridge import LightningAttention
-from m2bridge.cli import _run
+from m2bridge.cli import run_command_line as _run
 from m2bridge.macaulay2 import find_macaulay2
 from tests.data import SCHEMA, case
 

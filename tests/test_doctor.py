@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from m2bridge import install as installation
-from m2bridge.cli import _run
+from m2bridge.cli import run_command_line as _run
 from m2bridge.doctor import diagnose, install_macaulay2
 from m2bridge.errors import InstallationFailed, Macaulay2NotFound, Macaulay2TooOld
 from m2bridge.install import Attempt, cache_folder, installed_executable, installed_folder

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from m2bridge import ComputeFibre, ComputeSingularLocus, ComputeTangentSpace, LightningAttention, Orbit
-from m2bridge.cli import _run
+from m2bridge.cli import run_command_line as _run
 from m2bridge.dimension import dimension
 from m2bridge.exact import linear_reduction
 from tests.data import Record, by_instance, ground_truth, sizes

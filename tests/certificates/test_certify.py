@@ -21,7 +21,7 @@ from m2bridge.certificates import (
     certify_vanishing,
     recover_weights,
 )
-from m2bridge.cli import _run
+from m2bridge.cli import run_command_line as _run
 from m2bridge.errors import Infeasible, InputError
 from m2bridge.polynomials import parse_polynomial
 from tests.data import ground_truth
