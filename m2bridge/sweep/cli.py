@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, Literal
 
 import click
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.text import Text
 
-from m2bridge.errors import Macaulay2Unusable
+from m2bridge.errors import InputError, Macaulay2Unusable, SlurmError
 from m2bridge.macaulay2 import find_macaulay2
-from m2bridge.sweep import driver
+from m2bridge.sweep import driver, slurm
 from m2bridge.sweep.driver import ENDED, STATES, Sweep
 from m2bridge.sweep.grid import SweepSource, read_sweep
 from m2bridge.sweep.store import Store
 from m2bridge.sweep.table import FORMATS, rows, write_table
+
+Kind = Literal["local", "slurm"]
 
 _LINE_SECONDS = 10.0
 
@@ -45,14 +55,37 @@ def _load(source: SweepSource, store: Store) -> Sweep:
 
 
 class _Progress:
-    """Lines on standard error: at once, then every ten seconds (every second on a terminal, in place)."""
+    """On a terminal a line in place with a bar; else lines on standard error, at once and then every ten seconds."""
 
     def __init__(self, sweep: Sweep) -> None:
         self._sweep = sweep
+        self._labels = {job.key: job.label.removeprefix("m2bridge ") for job in sweep.jobs}
         self._begun = time.monotonic()
         self._next = 0.0
         self._at_first: int | None = None
-        self._terminal = sys.stderr.isatty()
+        console = Console(stderr=True)
+        self._live = Live(console=console, auto_refresh=False, transient=False) if console.is_terminal else None
+
+    def __enter__(self) -> _Progress:
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._next = 0.0
+                self()
+        finally:
+            if self._live is not None:
+                self._live.stop()
+
+    def say(self, line: str) -> None:
+        """Show a line that stays."""
+        if self._live is not None:
+            self._live.console.print(line, markup=False, highlight=False)
+        else:
+            click.echo(line, err=True)
 
     def __call__(self) -> None:
         """Show how far it is, if it is time to."""
@@ -60,41 +93,60 @@ class _Progress:
         if now < self._next:
             return
         # Counting 100,000 jobs takes a while: never more than a tenth of the time.
-        line = self.line()
-        self._next = time.monotonic() + max(1.0 if self._terminal else _LINE_SECONDS, 9 * (time.monotonic() - now))
-        if self._terminal:
-            click.echo(f"\r\x1b[K{line}", nl=False, err=True)
+        lines = self._lines()
+        pause = _LINE_SECONDS if self._live is None else 1.0
+        self._next = time.monotonic() + max(pause, 9 * (time.monotonic() - now))
+        if self._live is None:
+            click.echo("; ".join(lines), err=True)
         else:
-            click.echo(line, err=True)
+            bar = ProgressBar(total=len(self._sweep.jobs), completed=self._ended, width=60)
+            self._live.update(Group(*map(Text, lines[:2]), bar, *map(Text, lines[2:])), refresh=True)
 
-    def line(self) -> str:
-        """Return counts, rate, time left and the slowest running jobs."""
+    def _lines(self) -> list[str]:
+        """Return counts, rate and time left, and the slowest running jobs."""
         counts = self._sweep.counts()
-        ended = sum(counts[state] for state in ENDED)
+        self._ended = ended = sum(counts[state] for state in ENDED)
         if self._at_first is None:
             self._at_first = ended
-        parts = [f"{ended} of {len(self._sweep.jobs)}", *(f"{counts[s]} {s}" for s in STATES if counts[s])]
+        said = ", ".join(f"{counts[s]} {s}" for s in STATES if counts[s])
+        lines = [f"{ended} of {len(self._sweep.jobs)}: {said}"]
         seconds = time.monotonic() - self._begun
         if ended > self._at_first and seconds > 0:
             rate = (ended - self._at_first) / seconds
-            parts.append(f"{rate:.1f}/s, {(len(self._sweep.jobs) - ended) / rate:.0f} s left")
-        labels = {job.key: job.label.removeprefix("m2bridge ") for job in self._sweep.jobs}
-        for beat in self._sweep.store.beats()[:2]:
-            if beat.key in labels:
-                parts.append(f"[{labels[beat.key]}: {time.time() - beat.since:.0f} s, {beat.memory_megabytes:.0f} MB]")
-        return "; ".join(parts)
+            lines.append(f"{rate:.1f}/s, {(len(self._sweep.jobs) - ended) / rate:.0f} s left")
+        mine = [beat for beat in self._sweep.store.beats() if beat.key in self._labels]
+        for beat in mine[: 2 if self._live is None else 6]:
+            took = f"{time.time() - beat.since:.0f} s, {beat.memory_megabytes:.0f} MB"
+            lines.append(f"{self._labels[beat.key or '']} ({took})")
+        return lines
 
-    def end(self) -> None:
-        """Show the end."""
-        click.echo(("\r\x1b[K" if self._terminal else "") + self.line(), err=True)
+
+_kind = click.option(
+    "--executor", "kind", type=click.Choice(["local", "slurm"]), help="Instead of what the sweep file says."
+)
+
+
+def _workers(sweep: Sweep) -> int:
+    if sweep.settings.workers:
+        return sweep.settings.workers
+    if sweep.settings.kind == "slurm":
+        return slurm.ELEMENTS_AT_ONCE
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _drive(sweep: Sweep) -> None:
-    workers = sweep.settings.workers or len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    progress = _Progress(sweep)
-    with ThreadPoolExecutor(workers) as executor:
-        sweep.run(executor, workers, say=lambda line: click.echo(line, err=True), watch=progress)
-    progress.end()
+    workers = _workers(sweep)
+    with _Progress(sweep) as progress:
+        if sweep.settings.kind == "slurm":
+            try:
+                with slurm.SlurmExecutor(sweep, progress.say) as cluster:
+                    sweep.run(cluster, workers, say=progress.say, watch=progress)
+            except KeyboardInterrupt:
+                progress.say("the cluster works on; 'm2bridge sweep cancel' stops it, 'resume' and 'wait' watch it")
+                raise
+        else:
+            with ThreadPoolExecutor(workers) as executor:
+                sweep.run(executor, workers, say=progress.say, watch=progress)
     _exit(sweep)
 
 
@@ -110,10 +162,11 @@ def _exit(sweep: Sweep) -> None:
 @sweep_command.command("run")
 @click.argument("file", type=click.Path(path_type=Path))
 @_store
-def run_command(file: Path, folder: Path) -> None:
+@_kind
+def run_command(file: Path, folder: Path, kind: Kind | None) -> None:
     """Run the sweep in FILE; what the store holds already is not run again."""
-    source = read_sweep(file)
-    sweep = _load(source, Store(folder))
+    sweep = _load(read_sweep(file), Store(folder))
+    sweep.settings.kind = kind or sweep.settings.kind
     sweep.save()
     _drive(sweep)
 
@@ -121,10 +174,12 @@ def run_command(file: Path, folder: Path) -> None:
 @sweep_command.command("resume")
 @_store
 @_name
+@_kind
 @click.option("--again", multiple=True, type=click.Choice(["failed", "undecided"]), help="Have these begin anew, too.")
-def resume_command(folder: Path, name: str | None, again: tuple[str, ...]) -> None:
+def resume_command(folder: Path, name: str | None, kind: Kind | None, again: tuple[str, ...]) -> None:
     """Go on with a sweep that was interrupted, killed or cancelled."""
     sweep = Sweep.open(Store(folder, create=False), name)
+    sweep.settings.kind = kind or sweep.settings.kind
     if again:
         click.echo(f"{sweep.pardon(again)} jobs begin anew", err=True)
     _drive(sweep)
@@ -135,33 +190,49 @@ def resume_command(folder: Path, name: str | None, again: tuple[str, ...]) -> No
 @_store
 @click.option("--json", "as_json", is_flag=True)
 @click.option("--list", "lists", is_flag=True, help="Also print the command of each job.")
-def plan_command(file: Path, folder: Path, as_json: bool, lists: bool) -> None:
+@click.option("--dry-run", is_flag=True, help="Also write the batch scripts for Slurm, without submitting them.")
+@_kind
+def plan_command(file: Path, folder: Path, as_json: bool, lists: bool, dry_run: bool, kind: Kind | None) -> None:
     """What 'run' would do: how many jobs, what is done already, and how long the rest may take."""
-    store = Store(folder) if folder.exists() else None
     source = read_sweep(file)
-    if store is None:
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as empty:
-            sweep = _load(source, Store(Path(empty) / "store"))
-            counts = sweep.counts()
-            times: list[float] = []
-    else:
-        sweep = _load(source, store)
+    with ExitStack() as stack:
+        exists = folder.exists() or dry_run
+        place = folder if exists else Path(stack.enter_context(tempfile.TemporaryDirectory())) / "store"
+        sweep = _load(source, Store(place))
+        sweep.settings.kind = kind or sweep.settings.kind
         counts = sweep.counts()
-        histories = store.refresh()
+        histories = sweep.store.histories
         times = [histories[j.key].wall_seconds for j in sweep.jobs if j.key in histories and histories[j.key].final]
+        scripts = _dry_run(sweep) if dry_run else []
     left = counts["waiting"] + counts["lost"]
     estimate = left * sum(times) / len(times) if times else None
     if as_json:
-        click.echo(json.dumps({"jobs": len(sweep.jobs), **{s: counts[s] for s in STATES}, "seconds": estimate}))
+        document: dict[str, Any] = {"jobs": len(sweep.jobs), **{s: counts[s] for s in STATES}, "seconds": estimate}
+        click.echo(json.dumps(document | ({"scripts": scripts} if dry_run else {})))
         return
     click.echo(f"{sweep.name}: {len(sweep.jobs)} jobs; " + ", ".join(f"{counts[s]} {s}" for s in STATES if counts[s]))
     if estimate is not None:
         click.echo(f"about {estimate:.0f} s of work are left, if the rest is like the {len(times)} that ended")
+    for script in scripts:
+        click.echo(script)
     if lists:
         for job in sweep.jobs:
             click.echo(job.label)
+
+
+def _dry_run(sweep: Sweep) -> list[str]:
+    """Write the batch scripts of what would be submitted now, and return where they are."""
+    if sweep.settings.kind != "slurm":
+        raise InputError("there are batch scripts for Slurm only: say --executor slurm", "--dry-run")
+    try:
+        largest = slurm.max_array_size()
+    except SlurmError:
+        largest = sweep.settings.most_elements  # a machine without Slurm may plan, too
+    place = sweep.folder / "dry-run"
+    if place.exists():
+        shutil.rmtree(place)
+    waves = slurm.prepare(sweep, sweep.first_chunks(_workers(sweep), detached=True), place, largest)
+    return [str(place / wave.name / "batch.sh") for wave, _ in waves]
 
 
 @sweep_command.command("status")
@@ -185,20 +256,32 @@ def status_command(folder: Path, name: str | None, as_json: bool) -> None:
         for key, record in sweep.store.last_records(bad)
         if record is not None
     ]
-    driven, cancelled = sweep.is_driven, sweep.cancelled.exists()
+    driven, cancelled, cluster = sweep.is_driven, sweep.cancelled.exists(), _cluster(sweep)
     if as_json:
         document = {"name": sweep.name, "jobs": len(sweep.jobs), **counts, "driven": driven, "cancelled": cancelled}
+        document |= {"cluster": cluster}
         click.echo(json.dumps(document | {"running_jobs": running, "failures": failures}, indent=1))
         return
-    said = "being worked on" if driven else "cancelled" if cancelled else "nobody works on it"
+    said = "being worked on" if driven or cluster else "cancelled" if cancelled else "nobody works on it"
     click.echo(f"{sweep.name}: {len(sweep.jobs)} jobs, {said}")
     for state in STATES:
         if counts[state]:
             click.echo(f"  {state:<10} {counts[state]}")
+    for where, count in cluster.items():
+        click.echo(f"  on Slurm: {count} elements {where}")
     for job in running[:10]:
         click.echo(f"  running: {job['job']} ({job['seconds']:.0f} s, {job['megabytes']:.0f} MB, {job['host']})")
     for failure in failures[:20]:
         click.echo(f"  failed: {failure['job']}: {failure['message']} ({failure['log']})")
+
+
+def _cluster(sweep: Sweep) -> dict[str, int]:
+    """Return what the scheduler has of a sweep, by state; nothing if it cannot be asked from here."""
+    try:
+        return dict(sorted(slurm.cluster_state(sweep).items()))
+    except SlurmError as error:
+        click.echo(f"the scheduler cannot be asked: {error}", err=True)
+        return {}
 
 
 @sweep_command.command("wait")
@@ -208,10 +291,9 @@ def status_command(folder: Path, name: str | None, as_json: bool) -> None:
 def wait_command(folder: Path, name: str | None, timeout: float | None) -> None:
     """Wait until nobody works on a sweep any more; exit code as of 'run'."""
     sweep = Sweep.open(Store(folder, create=False), name)
-    progress = _Progress(sweep)
-    if not driver.wait_until_ended(sweep, timeout, progress):
-        click.echo("it is still being worked on", err=True)
-    progress.end()
+    with _Progress(sweep) as progress:
+        if not driver.wait_until_ended(sweep, timeout, lambda: bool(slurm.cluster_state(sweep)), progress):
+            progress.say("it is still being worked on")
     _exit(sweep)
 
 
@@ -222,6 +304,10 @@ def cancel_command(folder: Path, name: str | None) -> None:
     """Have whoever works on a sweep stop; 'resume' goes on."""
     sweep = Sweep.open(Store(folder, create=False), name)
     sweep.cancel()
+    try:
+        slurm.cancel_elements(sweep)
+    except SlurmError as error:
+        click.echo(f"its elements on the cluster end when they see the store: {error}", err=True)
     click.echo(f"{sweep.name}: cancelled; 'm2bridge sweep resume' goes on", err=True)
 
 

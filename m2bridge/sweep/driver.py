@@ -19,7 +19,7 @@ import msgspec
 
 from m2bridge.errors import StoreError
 from m2bridge.sweep.grid import ExecutorSettings, SweepJob, SweepLimits
-from m2bridge.sweep.slot import Attempt, Interrupted, Slot
+from m2bridge.sweep.slot import GRACE_SECONDS, Attempt, Interrupted, Slot
 from m2bridge.sweep.store import History, Store, is_locked, locked, write_whole
 
 State = Literal["done", "refuted", "undecided", "failed", "waiting", "running", "lost"]
@@ -27,7 +27,11 @@ STATES: tuple[State, ...] = ("done", "refuted", "undecided", "failed", "waiting"
 ENDED: frozenset[State] = frozenset({"done", "refuted", "undecided", "failed"})
 
 _LARGEST_CHUNK = 50
+_LARGEST_DETACHED_CHUNK = 250
+_MERGED_FROM = 100
 _LOOK_SECONDS = 1.0
+_REREAD_SECONDS = 2.0
+"""How long a worker trusts what it knows of others' work: reading costs time where there are many files."""
 
 
 class Chunk(msgspec.Struct):
@@ -200,52 +204,85 @@ class Sweep:
         watch
             Is called about once a second.
         """
+        detached = executor if isinstance(executor, DetachedExecutor) else None
         with locked(self.folder / "lock", f"{self.name}: another process drives this sweep; waiting for it", say):
             self.cancelled.unlink(missing_ok=True)
-            pending: dict[Future[int], list[str]] = {}
+            pending: dict[Future[int], list[str]] = {} if detached is None else detached.adopt()
             try:
                 while True:
+                    states = self.states()
                     busy = {key for keys in pending.values() for key in keys}
-                    for chunk in self._chunks(busy, workers):
+                    for chunk in self._chunks(states, busy, workers, detached is not None):
                         keys = [attempt.key for attempt in chunk.attempts]
                         pending[executor.submit(run_chunk, chunk)] = keys
-                    if not pending or self.cancelled.exists():
+                    # What runs though nobody here handed it out belongs to a process that outlived its submitter.
+                    if self.cancelled.exists() or not (pending or any(s.state == "running" for s in states)):
                         break
                     ended: set[Future[int]] = set()
                     while not ended and not self.cancelled.exists():
-                        ended, _ = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+                        if pending:
+                            ended, _ = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+                        else:
+                            time.sleep(_LOOK_SECONDS)
                         watch()
+                        if not pending:
+                            break
                     for future in ended:
                         del pending[future]
                         future.result()
             finally:
-                for future in pending:
-                    future.cancel()
-                if pending:
-                    self.cancel()  # whoever still works on a chunk, here or elsewhere, sees it
-                    _stops.setdefault(os.getpid(), threading.Event()).set()
-                    wait(pending)
+                if detached is None or self.cancelled.exists():
+                    self._stop(pending)
                 stop_slots()
+            if self.cancelled.exists():
+                return self.counts()
+            if len(os.listdir(self.store.records)) > _MERGED_FROM:
+                self.store.merge()
             return self.counts()
 
-    def _chunks(self, busy: set[str], workers: int) -> list[Chunk]:
-        """Return the jobs to be handed out now; those that may be dangerous alone."""
-        histories = self.store.refresh()
+    def _stop(self, pending: dict[Future[int], list[str]]) -> None:
+        for future in pending:
+            future.cancel()
+        if pending:
+            self.cancel()  # whoever still works on a chunk, here or elsewhere, sees it
+            _stops.setdefault(os.getpid(), threading.Event()).set()
+            wait(pending)
+
+    def first_chunks(self, workers: int, detached: bool) -> list[Chunk]:
+        """Return what `run` would hand out now."""
+        return self._chunks(self.states(), set(), workers, detached)
+
+    def _chunks(self, states: Sequence[JobState], busy: set[str], workers: int, detached: bool) -> list[Chunk]:
+        """Return the jobs to be handed out now, those of like limits together; those that may be dangerous alone."""
+        histories = self.store.histories
         alone: list[Attempt] = []
-        others: list[Attempt] = []
-        for job, state in zip(self.jobs, self.states(), strict=True):
+        others: dict[tuple[float, int], list[Attempt]] = {}
+        for job, state in zip(self.jobs, states, strict=True):
             if state.state not in ("waiting", "lost") or job.key in busy:
                 continue
             attempt = Attempt(
                 job.key, job.question, list(job.arguments), job.label, state.time_seconds, state.memory_megabytes
             )
             history = histories.get(job.key)
-            dangerous = history is not None and (len(history.opened) > 1 or history.crashes > 0)
-            (alone if dangerous else others).append(attempt)
-        size = self.settings.chunk or max(1, min(_LARGEST_CHUNK, len(others) // (4 * workers)))
-        groups = [others[start : start + size] for start in range(0, len(others), size)]
-        groups += [[attempt] for attempt in alone]
+            if history is not None and (len(history.opened) > 1 or history.crashes > 0):
+                alone.append(attempt)
+            else:
+                others.setdefault((attempt.time_seconds, attempt.memory_megabytes), []).append(attempt)
+        # Workers at hand take the next chunk when they are done; a cluster's elements wait in its queue all at once.
+        most, rounds = (_LARGEST_DETACHED_CHUNK, 1) if detached else (_LARGEST_CHUNK, 4)
+        groups = [[attempt] for attempt in alone]
+        for same in others.values():
+            size = self.settings.chunk or max(1, min(most, -(-len(same) // (rounds * workers))))
+            groups += [same[start : start + size] for start in range(0, len(same), size)]
         return [Chunk(str(self.store.folder), self.name, self.settings, group) for group in groups]
+
+
+class DetachedExecutor(Executor):
+    """An executor whose work outlives the process that submits it."""
+
+    def adopt(self) -> dict[Future[int], list[str]]:
+        """Return what an earlier process submitted and is not over, with the keys of its jobs."""
+        raise NotImplementedError
 
 
 class _Head(msgspec.Struct):
@@ -266,32 +303,70 @@ def run_chunk(chunk: Chunk) -> int:
 
     Workers and their Macaulay2 stay up for the next chunk that this process runs.
     """
-    cancelled = Path(chunk.store) / "sweeps" / chunk.sweep / "cancelled"
     stop = _stops.setdefault(os.getpid(), threading.Event())
     kind = (os.getpid(), chunk.store, msgspec.json.encode(chunk.settings))
     with _lock:
         slots = _idle.setdefault(kind, [])
         slot = slots.pop() if slots else Slot(Store(chunk.store, create=False), chunk.settings, stop)
-    store = slot.writer.store
-    ran = 0
     try:
-        for attempt in chunk.attempts:
-            if stop.is_set() or cancelled.exists():
-                break
-            history = store.refresh().get(attempt.key)
-            if history is not None and history.final is not None:
-                continue
-            try:
-                slot.run(attempt)
-            except Interrupted:
-                break
-            ran += 1
+        ran, _ = work(slot, chunk, stop)
     except BaseException:
         slot.close()
         raise
     with _lock:
         _idle[kind].append(slot)
     return ran
+
+
+def work(
+    slot: Slot,
+    chunk: Chunk,
+    stop: threading.Event,
+    deadline: float | None = None,
+    proved: Callable[[], None] = lambda: None,
+) -> tuple[int, bool]:
+    """Run those jobs of a chunk that have no outcome and run nowhere.
+
+    Parameters
+    ----------
+    slot
+        Where they run.
+    chunk
+        The jobs.
+    stop
+        Ends the work.
+    deadline
+        By `time.monotonic`: no job is begun whose limit is beyond it.
+    proved
+        Is called after each job: this machine can work.
+
+    Returns
+    -------
+    How many were run, and whether the work was not stopped.
+    """
+    store = slot.writer.store
+    cancelled = Path(chunk.store) / "sweeps" / chunk.sweep / "cancelled"
+    histories = store.refresh()
+    read = time.monotonic()
+    ran = 0
+    for attempt in chunk.attempts:
+        if stop.is_set() or cancelled.exists():
+            return ran, False
+        if deadline is not None and time.monotonic() + attempt.time_seconds + GRACE_SECONDS > deadline:
+            break
+        if time.monotonic() - read > _REREAD_SECONDS:
+            histories = store.refresh()
+            read = time.monotonic()
+        history = histories.get(attempt.key)
+        if history is not None and (history.final is not None or any(map(store.is_alive, history.opened))):
+            continue
+        try:
+            slot.run(attempt)
+        except Interrupted:
+            return ran, False
+        ran += 1
+        proved()
+    return ran, not stop.is_set()
 
 
 def stop_slots() -> None:
@@ -309,12 +384,19 @@ def stop_slots() -> None:
 atexit.register(stop_slots)
 
 
-def wait_until_ended(sweep: Sweep, seconds: float | None, watch: Callable[[], None]) -> bool:
-    """Wait until nobody drives a sweep and nothing of it runs; say whether that came in time."""
+def wait_until_ended(
+    sweep: Sweep, seconds: float | None, is_queued: Callable[[], bool], watch: Callable[[], None]
+) -> bool:
+    """Wait until nobody drives a sweep and nothing of it runs or is queued; say whether that came in time."""
     end = None if seconds is None else time.monotonic() + seconds
-    while sweep.is_driven or sweep.counts()["running"]:
+    while True:
+        if sweep.is_driven or sweep.counts()["running"]:
+            pause = _LOOK_SECONDS
+        elif is_queued():
+            pause = sweep.settings.poll
+        else:
+            return True
         if end is not None and time.monotonic() > end:
             return False
         watch()
-        time.sleep(_LOOK_SECONDS)
-    return True
+        time.sleep(pause if end is None else max(0.0, min(pause, end - time.monotonic())))

@@ -65,20 +65,48 @@ class ExecutorSettings(msgspec.Struct, forbid_unknown_fields=True, rename="kebab
 
     Attributes
     ----------
+    kind
+        ``local``, or ``slurm`` for the cluster whose ``sbatch`` is on PATH.
     workers
-        How many jobs at once; 0 for as many as there are cores.
+        How many jobs at once; 0 for as many as there are cores (on Slurm: for 64 elements of job arrays).
     engine
         ``warm`` or ``script``.
     m2
         Macaulay2's executable.
     chunk
         Jobs that are handed out together; 0 to have it chosen.
+    partition, account
+        As sbatch knows them; the cluster's own defaults unless given.
+    options
+        More options of sbatch, such as ``--qos=long``.
+    prologue
+        Lines of shell before the work begins on a node, such as ``module load macaulay2``.
+    launcher
+        Words before the command that does the work, such as ``apptainer exec m2.sif``.
+    minutes
+        How long an element of a job array may work; a job that is allowed more time gets an element for itself.
+    memory_overhead
+        Megabytes that Slurm is asked for on top of a job's limit: Python and an idle Macaulay2.
+    most_elements
+        Elements of one job array at most (and no more than the cluster's MaxArraySize allows).
+    poll
+        Seconds between two questions to the scheduler.
     """
 
+    kind: Literal["local", "slurm"] = "local"
     workers: int = 0
     engine: Literal["warm", "script"] = "warm"
     m2: str | None = None
     chunk: int = 0
+    partition: str = ""
+    account: str = ""
+    options: list[str] = []
+    prologue: str = ""
+    launcher: str = ""
+    minutes: int = 60
+    memory_overhead: int = 600
+    most_elements: int = 1000
+    poll: float = 20.0
 
 
 class SweepFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -334,6 +362,15 @@ def read_sweep(path: str | Path) -> SweepSource:
         (0 <= escalation.at_most <= 20, "must be 0 to 20", ("limits", "escalation", "at-most")),
         (content.executor.workers >= 0, "must not be negative", ("executor", "workers")),
         (content.executor.chunk >= 0, "must not be negative", ("executor", "chunk")),
+        (content.executor.minutes >= 1, "must be positive", ("executor", "minutes")),
+        (content.executor.memory_overhead >= 0, "must not be negative", ("executor", "memory-overhead")),
+        (content.executor.most_elements >= 1, "must be positive", ("executor", "most-elements")),
+        (content.executor.poll >= 0.5, "must be at least 0.5 (seconds)", ("executor", "poll")),
+        (
+            all(re.fullmatch(r"--[a-z][^\n]*", option) for option in content.executor.options),
+            "each must be one of sbatch, such as '--qos=long'",
+            ("executor", "options"),
+        ),
     )
     for good, problem, place in bounds:
         if not good:

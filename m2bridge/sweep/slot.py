@@ -98,12 +98,12 @@ class Slot:
         Raises
         ------
         WorkerBroken
-            If no worker can be started.
+            If no worker can be started, or there is no Macaulay2 for it.
         """
         begun = time.monotonic()
         now = time.time()
         # Started first: a worker that does not start is not the job's fault.
-        self._start()
+        self.start()
         self._busy = (attempt.key, now)
         limits: dict[str, Any] = {
             "time_seconds": attempt.time_seconds,
@@ -156,6 +156,8 @@ class Slot:
         )
         self.writer.write(record)
         self._busy = (None, time.time())
+        if outcome == "interrupted" and reply is not None and not self._stop.is_set():
+            raise WorkerBroken(message)
         return record
 
     def close(self) -> None:
@@ -167,7 +169,14 @@ class Slot:
 
     # --- the worker ------------------------------------------------------------------------------------
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Have a worker ready.
+
+        Raises
+        ------
+        WorkerBroken
+            If none can be started.
+        """
         if self._process is not None and not self._process.ended():
             return
         self._drop()
@@ -320,7 +329,8 @@ def classify(reply: Reply, attempt: Attempt) -> tuple[Outcome, str, str]:
         case _:
             if error is not None and error.type == "Crashed":
                 return "crashed", "", message
-            if error is not None and error.type in ("NotWritten", "Interrupted"):
+            # The machine's fault, not the job's: it stays in the queue.
+            if error is not None and error.type in ("NotWritten", "Interrupted", "Macaulay2Unusable"):
                 return "interrupted", "", message
             return "failed", "", message or f"exit code {reply.code}"
 

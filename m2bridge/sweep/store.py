@@ -11,10 +11,11 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import socket
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -159,6 +160,8 @@ class Store:
         It is made if it is not there.
     create
         Whether it may be made.
+    only
+        The jobs whose histories are wanted; all, if none are named. The rest is passed over, which is fast.
 
     Raises
     ------
@@ -166,8 +169,9 @@ class Store:
         If the folder is not a store, or cannot be used.
     """
 
-    def __init__(self, folder: str | Path, *, create: bool = True) -> None:
+    def __init__(self, folder: str | Path, *, create: bool = True, only: Iterable[str] | None = None) -> None:
         self.folder = Path(folder).absolute()
+        self._only = None if only is None else frozenset(key.encode() for key in only)
         mark = self.folder / "store.json"
         try:
             if create and not self.folder.exists():
@@ -224,6 +228,9 @@ class Store:
         for line in whole.split(b"\n")[:-1]:
             # A disk that was full may have left a cut line before a whole one: the writer begins a new line then.
             with suppress(msgspec.MsgspecError):
+                if self._only is not None and (job := _JOB_KEY.search(line, 0, 200)) and job[1] not in self._only:
+                    position += len(line) + 1
+                    continue
                 record = _DECODER.decode(line)
                 if record.kind == "chunk":
                     self._chunks.add(record.key)
@@ -236,6 +243,11 @@ class Store:
                     history.add(record, (name, position, len(line)))
             position += len(line) + 1
         self._read[name] = start + len(whole)
+
+    @property
+    def histories(self) -> dict[str, History]:
+        """What is known of each job, as of the last `refresh`."""
+        return self._histories
 
     @property
     def chunks(self) -> set[str]:
@@ -307,6 +319,10 @@ class Store:
 
     def merge(self) -> int:
         """Put the files that nobody writes any more into one, and return how many they were."""
+        with locked(self.folder / "merge.lock", "", lambda line: None):
+            return self._merge()
+
+    def _merge(self) -> int:
         self.refresh()
         files = sorted(name for name in set(self._read) - self._merged if not name.startswith("pardon-"))
         closed = [name for name in files if not self.is_alive(name)]
@@ -336,6 +352,7 @@ def _reading_order(name: str) -> tuple[int, str]:
 
 
 _DECODER = msgspec.json.Decoder(Record)
+_JOB_KEY = re.compile(rb'"key":"([0-9a-f]{64})"')
 
 
 class Writer:
