@@ -246,7 +246,7 @@ install_project() {
 # ---------------------------------------------------------------- commands
 
 # All that can be refused is refused here, before anything slow.
-prepare() { # base|dev [macaulay2 [singular]]
+prepare() { # base|dev [macaulay2 [others]]
     packages=
     ready=no
     if is_ready "$1"; then
@@ -259,9 +259,10 @@ prepare() { # base|dev [macaulay2 [singular]]
     if [ "${2:-}" = macaulay2 ]; then
         require_macaulay2
     fi
-    # The second system of some tests. Where it cannot be installed by us, they are skipped.
-    if [ "${3:-}" = singular ] && ! has Singular && has apt-get && is_root; then
-        packages="$packages singular-ui"
+    # The second system of some tests, and the cluster of others. Where they cannot be installed by us, those are skipped.
+    if [ "${3:-}" = others ] && has apt-get && is_root; then
+        has Singular || packages="$packages singular-ui"
+        { has sbatch && has slurmctld && has munged; } || packages="$packages slurm-wlm munge"
     fi
     install_packages
     if [ "$ready" = no ]; then
@@ -288,12 +289,14 @@ study)
     exec .venv/bin/python -m m2bridge study lightning --d 2 --d-out 2 --a 2 --t 2 "$@"
     ;;
 test)
-    prepare dev macaulay2 singular
+    prepare dev macaulay2 others
     .venv/bin/python -m ruff check .
     .venv/bin/python -m ruff format --check .
     .venv/bin/python -m mypy
     required=--require-macaulay2
     ! has Singular || required="$required --require-singular"
+    # Only root can start a cluster.
+    ! is_root || ! has slurmctld || required="$required --require-slurm"
     # shellcheck disable=SC2086 # a list of options
     exec .venv/bin/python -m pytest -n 2 $required "$@"
     ;;

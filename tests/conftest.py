@@ -10,11 +10,13 @@ import pytest
 from m2bridge.engines import WarmEngine
 from m2bridge.errors import M2BridgeError
 from m2bridge.macaulay2 import Macaulay2, find_macaulay2
+from tests.slurm.cluster import missing as missing_for_slurm
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-macaulay2", action="store_true", help="fail instead of skipping without Macaulay2")
     parser.addoption("--require-singular", action="store_true", help="fail instead of skipping without Singular")
+    parser.addoption("--require-slurm", action="store_true", help="fail instead of skipping where Slurm cannot run")
     parser.addoption("--slow", action="store_true", help="run the slow tests as well")
 
 
@@ -37,7 +39,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     singular = shutil.which("Singular")
     if singular is None and config.getoption("--require-singular"):
         raise pytest.UsageError("Singular is required, but it is not on PATH")
+    slurm = missing_for_slurm()
+    if slurm is not None and config.getoption("--require-slurm"):
+        raise pytest.UsageError(f"Slurm is required: {slurm}")
     for item in items:
+        if item.get_closest_marker("slurm") and slurm is not None:
+            item.add_marker(pytest.mark.skip(reason=f"no Slurm cluster: {slurm}"))
         if item.get_closest_marker("singular") and singular is None:
             item.add_marker(pytest.mark.skip(reason="Singular is not on PATH"))
         if item.get_closest_marker("macaulay2") and isinstance(found, str):

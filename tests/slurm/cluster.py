@@ -107,13 +107,14 @@ class Cluster:
         key = self.folder / "munge.key"
         key.write_bytes(secrets.token_bytes(128))
         key.chmod(0o400)
-        self._run(
+        self.run(
             *("munged", "--force", f"--socket={self.folder}/munge.sock", f"--key-file={key}"),
             *(f"--pid-file={self.folder}/pid/munged.pid", f"--log-file={self.folder}/log/munged.log"),
             *(f"--seed-file={self.folder}/munge.seed", "--num-threads=2"),
         )
 
-    def _run(self, *command: str, check: bool = True) -> str:
+    def run(self, *command: str, check: bool = True) -> str:
+        """Run a command of Slurm's and return what it printed."""
         # Daemons keep what they inherit: a pipe would never close.
         with tempfile.TemporaryFile("w+") as output:
             done = subprocess.run(
@@ -122,7 +123,7 @@ class Cluster:
                 stdout=output,
                 stderr=output,
                 env={**os.environ, **self.environment},
-                timeout=60,
+                timeout=180,
                 check=False,
             )
             output.seek(0)
@@ -133,7 +134,7 @@ class Cluster:
 
     def start_controller(self, *options: str) -> None:
         """Start the controller; with ``-c`` it forgets all jobs."""
-        self._run("slurmctld", *options)
+        self.run("slurmctld", *options)
 
     def stop_controller(self, signal_number: int = signal.SIGTERM) -> None:
         """End the controller; the nodes work on."""
@@ -141,7 +142,7 @@ class Cluster:
 
     def start_node(self, name: str) -> None:
         """Start the daemon of a node."""
-        self._run("slurmd", "-N", name)
+        self.run("slurmd", "-N", name)
 
     def kill_node(self, name: str) -> None:
         """Kill the daemon of a node and everything that runs on it, as a power failure would."""
@@ -164,11 +165,11 @@ class Cluster:
 
     def squeue(self, *options: str) -> list[str]:
         """Return the lines of squeue."""
-        return self._run("squeue", "--noheader", *options, check=False).splitlines()
+        return self.run("squeue", "--noheader", *options, check=False).splitlines()
 
     def _wait_until_idle(self) -> None:
         for _ in range(150):
-            states = self._run("sinfo", "-h", "-N", "-o", "%T", check=False).split()
+            states = self.run("sinfo", "-h", "-N", "-o", "%T", check=False).split()
             if states == ["idle"] * len(self.nodes):
                 return
             time.sleep(0.1)
@@ -191,8 +192,8 @@ class Cluster:
     def stop(self) -> None:
         """Cancel all jobs and end all daemons."""
         with suppress(Exception):
-            self._run("scancel", "--state=RUNNING", "--quiet", check=False)
-            self._run("scancel", "--state=PENDING", "--quiet", check=False)
+            self.run("scancel", "--state=RUNNING", "--quiet", check=False)
+            self.run("scancel", "--state=PENDING", "--quiet", check=False)
         for name in ("slurmctld", *(f"slurmd-{node}" for node in self.nodes), "munged"):
             self._end(name, signal.SIGTERM)
 
@@ -232,7 +233,9 @@ def _free_ports(count: int) -> list[int]:
 
 if __name__ == "__main__":
     cluster = Cluster(Path(sys.argv[1]).absolute(), int(sys.argv[2]) if len(sys.argv) > 2 else 3)
-    print(f"export SLURM_CONF={cluster.environment['SLURM_CONF']} PATH=$PATH:/usr/sbin", flush=True)
+    print(  # noqa: T201 - for a person
+        f"export SLURM_CONF={cluster.environment['SLURM_CONF']} PATH=$PATH:/usr/sbin", flush=True
+    )
     try:
         signal.pause()
     except KeyboardInterrupt:

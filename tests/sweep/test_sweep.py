@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from io import StringIO
 from itertools import pairwise
@@ -25,6 +24,7 @@ from m2bridge.macaulay2 import find_macaulay2
 from m2bridge.sweep import Record, Store, Sweep, read_sweep
 from m2bridge.sweep.store import Writer
 from m2bridge.sweep.table import rows
+from tests.records import check_records
 
 LAYERS = """
 question = "dimension"
@@ -52,19 +52,6 @@ def _command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "m2bridge", "sweep", *map(str, arguments)]
 
 
-def _check_records(store: Store) -> Counter[str]:
-    """Assert that nothing began after it was done, and return how often each job was done."""
-    done: dict[str, float] = {}
-    records = sorted(store.all_records(), key=lambda r: r.at)
-    counts: Counter[str] = Counter()
-    for record in records:
-        assert not (record.kind == "start" and record.key in done)
-        if record.kind == "end" and record.outcome == "done":
-            done[record.key] = record.at
-            counts[record.key] += 1
-    return counts
-
-
 def test_values_and_second_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "grid.toml").write_text(LAYERS)
     arguments = ["sweep", "run", str(tmp_path / "grid.toml"), "--store", str(tmp_path / "store")]
@@ -85,7 +72,7 @@ def test_any_executor(tmp_path: Path) -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
         counts = sweep.run(executor, 2)
     assert counts == {"done": 36}
-    assert set(_check_records(sweep.store).values()) == {1}
+    assert set(check_records(sweep.store).values()) == {1}
 
 
 def test_submitter_killed_again_and_again(tmp_path: Path) -> None:
@@ -101,7 +88,7 @@ def test_submitter_killed_again_and_again(tmp_path: Path) -> None:
     ]
     assert [process.wait(120) for process in two] == [0, 0]
     assert sweep.counts() == {"done": 108}
-    assert set(_check_records(sweep.store).values()) == {1}
+    assert set(check_records(sweep.store).values()) == {1}
 
 
 def test_interrupt_ends_at_once_and_resumes(tmp_path: Path) -> None:
@@ -113,7 +100,7 @@ def test_interrupt_ends_at_once_and_resumes(tmp_path: Path) -> None:
     assert process.returncode in (0, 130), said
     assert sweep.counts()["running"] == 0
     assert subprocess.run(_command("resume", "--store", sweep.store.folder), check=False).returncode == 0
-    assert set(_check_records(sweep.store).values()) == {1}
+    assert set(check_records(sweep.store).values()) == {1}
 
 
 @pytest.mark.macaulay2
