@@ -1,4 +1,4 @@
-"""``m2bridge sweep``: run, plan, status, resume, wait, cancel, table."""
+"""``m2bridge sweep``: run, plan, status, resume, wait, cancel, table, report."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from m2bridge.macaulay2 import find_macaulay2
 from m2bridge.sweep import driver, slurm
 from m2bridge.sweep.driver import ENDED, STATES, Sweep
 from m2bridge.sweep.grid import SweepSource, read_sweep
-from m2bridge.sweep.store import Store
-from m2bridge.sweep.table import FORMATS, rows, write_table
+from m2bridge.sweep.report import report
+from m2bridge.sweep.store import Store, write_whole
+from m2bridge.sweep.table import FORMATS, parquet, rows, text
 
 Kind = Literal["local", "slurm"]
 
@@ -317,8 +318,37 @@ def cancel_command(folder: Path, name: str | None) -> None:
 @click.option("--where", default="", help="A condition in SQL on the columns, such as \"state = 'done' and d > 2\".")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--times", is_flag=True, help="Also what each job took, and its limits.")
-def table_command(folder: Path, name: str | None, where: str, form: str, times: bool) -> None:
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="A file, instead of standard output.")
+def table_command(folder: Path, name: str | None, where: str, form: str, times: bool, output: Path | None) -> None:
     """The answers, one row a job, in the order of the sweep file."""
+    if form == "parquet" and output is None:
+        raise InputError("Parquet is not text: say --output FILE", "--format")
     sweep = Sweep.open(Store(folder, create=False), name)
     names, table = rows(sweep, where=where, times=times)
-    click.echo(write_table(names, table, form), nl=False)
+    if output is not None:
+        _write(output, parquet(names, table) if form == "parquet" else "".join(text(names, table, form)).encode())
+        return
+    for piece in text(names, table, form):
+        click.echo(piece, nl=False)
+
+
+@sweep_command.command("report")
+@_store
+@_name
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="[default: NAME.html]")
+@click.option("--across", help="Column of the table whose values run across the heat map.")
+@click.option("--down", help="Column whose values run down.")
+def report_command(folder: Path, name: str | None, output: Path | None, across: str | None, down: str | None) -> None:
+    """A page of HTML: disagreements, the grid as a heat map, failures, time and memory by size."""
+    sweep = Sweep.open(Store(folder, create=False), name)
+    page = report(sweep, across=across, down=down)
+    output = output or Path(f"{sweep.name}.html")
+    _write(output, page.encode())
+    click.echo(output)
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", str(path)) from None

@@ -30,6 +30,7 @@ _LARGEST_CHUNK = 50
 _LARGEST_DETACHED_CHUNK = 250
 _MERGED_FROM = 100
 _LOOK_SECONDS = 1.0
+_FULL_DISK_SECONDS = 5.0
 _REREAD_SECONDS = 2.0
 """How long a worker trusts what it knows of others' work: reading costs time where there are many files."""
 
@@ -361,7 +362,8 @@ def work(
         if history is not None and (history.final is not None or any(map(store.is_alive, history.opened))):
             continue
         try:
-            slot.run(attempt)
+            while slot.run(attempt).reason == "disk" and not stop.wait(_FULL_DISK_SECONDS):
+                pass  # as records are, so are the files of a job waited for
         except Interrupted:
             return ran, False
         ran += 1

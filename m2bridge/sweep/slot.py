@@ -156,7 +156,7 @@ class Slot:
         )
         self.writer.write(record)
         self._busy = (None, time.time())
-        if outcome == "interrupted" and reply is not None and not self._stop.is_set():
+        if outcome == "interrupted" and reason == "engine":
             raise WorkerBroken(message)
         return record
 
@@ -330,8 +330,9 @@ def classify(reply: Reply, attempt: Attempt) -> tuple[Outcome, str, str]:
             if error is not None and error.type == "Crashed":
                 return "crashed", "", message
             # The machine's fault, not the job's: it stays in the queue.
-            if error is not None and error.type in ("NotWritten", "Interrupted", "Macaulay2Unusable"):
-                return "interrupted", "", message
+            machine = {"NotWritten": "disk", "Macaulay2Unusable": "engine", "Interrupted": ""}
+            if error is not None and error.type in machine:
+                return "interrupted", machine[error.type], message
             return "failed", "", message or f"exit code {reply.code}"
 
 

@@ -46,7 +46,8 @@ class Record(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     key
         The job, or the chunk.
     outcome, reason, message
-        How the attempt ended. Reasons of ``undecided``: ``time``, ``memory``, ``infeasible``, ``open``.
+        How the attempt ended. Reasons of ``undecided``: ``time``, ``memory``, ``infeasible``, ``open``; of
+        ``interrupted``, where it was the machine: ``disk`` (full), ``engine`` (no Macaulay2).
     log
         Where more stands: file and line.
     time_seconds, memory_megabytes

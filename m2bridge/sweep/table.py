@@ -7,7 +7,8 @@ import io
 import itertools
 import json
 import sqlite3
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from m2bridge.errors import InputError
 from m2bridge.sweep.driver import ENDED, Sweep
 
-FORMATS = ("table", "csv", "json", "latex")
+FORMATS = ("table", "csv", "json", "latex", "parquet")
 TIMES = ("wall_seconds", "cpu_seconds", "peak_megabytes", "time_limit", "memory_limit")
 
 
@@ -104,27 +105,59 @@ def _where(names: Sequence[str], table: Sequence[tuple[Any, ...]], where: str) -
     return [table[row - 1] for (row,) in chosen]
 
 
-def write_table(names: Sequence[str], table: Sequence[tuple[Any, ...]], form: str) -> str:
-    """Return the table as text in one of `FORMATS`."""
+def text(names: Sequence[str], table: Sequence[tuple[Any, ...]], form: str) -> Iterator[str]:
+    """Yield the table in one of `FORMATS` that are text, piece by piece."""
     if form == "json":
-        return json.dumps([dict(zip(names, row, strict=True)) for row in table], ensure_ascii=False, indent=1) + "\n"
-    if form == "csv":
-        output = io.StringIO()
-        csv.writer(output, lineterminator="\n").writerows(itertools.chain([names], table))
-        return output.getvalue()
-    texts = [["" if value is None else str(value) for value in row] for row in table]
-    if form == "latex":
-        lines = [rf"\begin{{tabular}}{{{'l' * len(names)}}}", r"\hline"]
-        for number, row in enumerate([names, *texts]):
-            lines.append(" & ".join(map(_latex, row)) + r" \\" + (r" \hline" if number == 0 else ""))
-        return "\n".join([*lines, r"\hline", r"\end{tabular}"]) + "\n"
-    used = [i for i in range(len(names)) if any(row[i] for row in texts)]
-    widths = [max([len(names[i]), *(len(row[i]) for row in texts)]) for i in used]
-    lines = [
-        "  ".join(cell.ljust(w) for cell, w in zip((row[i] for i in used), widths, strict=True)).rstrip()
-        for row in [list(names), *texts]
-    ]
-    return "\n".join(lines) + "\n"
+        yield "["
+        for number, row in enumerate(table):
+            content = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, indent=1)
+            yield ("," if number else "") + "\n" + textwrap.indent(content, " ")
+        yield "\n]\n"
+    elif form == "csv":
+        for line in itertools.chain([tuple(names)], table):
+            output = io.StringIO()
+            csv.writer(output, lineterminator="\n").writerow(line)
+            yield output.getvalue()
+    elif form == "latex":
+        yield rf"\begin{{tabular}}{{{'l' * len(names)}}}" + "\n\\hline\n"
+        for number, row in enumerate(itertools.chain([tuple(names)], table)):
+            yield " & ".join(_latex(_text(cell)) for cell in row) + r" \\" + (" \\hline\n" if number == 0 else "\n")
+        yield "\\hline\n\\end{tabular}\n"
+    else:
+        # Columns in which nothing stands would only make the rest hard to read.
+        widths = [max((len(_text(row[i])) for row in table), default=0) for i in range(len(names))]
+        used = [(i, max(width, len(names[i]))) for i, width in enumerate(widths) if width]
+        for line in itertools.chain([tuple(names)], table):
+            yield "  ".join(_text(line[i]).ljust(width) for i, width in used).rstrip() + "\n"
+
+
+def parquet(names: Sequence[str], table: Sequence[tuple[Any, ...]]) -> bytes:
+    """Return the table as a Parquet file; a column of mixed types, or of integers beyond 64 bits, becomes text.
+
+    Raises
+    ------
+    InputError
+        If pyarrow is not installed.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError("needs pyarrow: pip install 'm2bridge[parquet]'", "--format parquet") from None
+    columns: dict[str, Any] = {}
+    for i, name in enumerate(names):
+        values = [row[i] for row in table]
+        try:
+            columns[name] = pyarrow.array(values)
+        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError):
+            columns[name] = pyarrow.array([None if value is None else str(value) for value in values])
+    output = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), output)
+    return output.getvalue()
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
 
 
 _LATEX = {

@@ -19,7 +19,7 @@ from m2bridge.cli import run_command_line
 from m2bridge.macaulay2 import find_macaulay2
 from m2bridge.sweep import Store, Sweep, read_sweep
 from m2bridge.sweep.slurm import Wave, batch_script
-from m2bridge.sweep.table import rows, write_table
+from m2bridge.sweep.table import rows, text
 from tests.records import check_records
 from tests.slurm.cluster import Cluster
 
@@ -53,12 +53,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     found.stop()
 
 
-def _sweep(folder: Path, text: str, store: str = "store") -> Sweep:
+def _sweep(folder: Path, content: str, store: str = "store") -> Sweep:
     path = folder / "grid.toml"
-    path.write_text(text)
+    path.write_text(content)
     source = read_sweep(path)
-    content = source.content
-    sweep = Sweep(Store(folder / store), content.name, source.expand("1.21"), content.limits, content.executor)
+    read = source.content
+    sweep = Sweep(Store(folder / store), read.name, source.expand("1.21"), read.limits, read.executor)
     sweep.save()
     return sweep
 
@@ -105,7 +105,7 @@ def test_same_table_as_at_home_in_arrays_of_the_allowed_size(cluster: Cluster, t
     assert code == 0, said
     home = _sweep(tmp_path, LAYERS.replace('kind = "slurm"', ""), "home")
     assert _resumed(home)[0] == 0
-    tables = [write_table(*rows(sweep), "csv") for sweep in (remote, home)]
+    tables = ["".join(text(*rows(sweep), "csv")) for sweep in (remote, home)]
     assert tables[0] == tables[1]
     assert tables[0].count(",done,,proved,") == 108
     sizes = [json.loads(path.read_text())["elements"] for path in (remote.folder / "waves").glob("*/wave.json")]
@@ -176,9 +176,9 @@ def test_dry_run_writes_what_sbatch_takes(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = LAYERS.replace("workers = 8", "workers = 2").replace('t = "1..6"', "t = 2")
-    text += 'prologue = "echo loaded > loaded.txt"\nlauncher = "nice"\n'
-    sweep = _sweep(tmp_path, text)
+    content = LAYERS.replace("workers = 8", "workers = 2").replace('t = "1..6"', "t = 2")
+    content += 'prologue = "echo loaded > loaded.txt"\nlauncher = "nice"\n'
+    sweep = _sweep(tmp_path, content)
     arguments = ["sweep", "plan", str(tmp_path / "grid.toml"), "--store", str(sweep.store.folder)]
     assert run_command_line([*arguments, "--dry-run", "--json"]) == 0
     (script,) = json.loads(capsys.readouterr().out)["scripts"]
@@ -198,8 +198,7 @@ def test_paths_with_blanks_and_quotes(cluster: Cluster, tmp_path: Path) -> None:
 
 
 def test_resources_go_to_sbatch(tmp_path: Path) -> None:
-    text = LAYERS + 'account = "algebra"\noptions = ["--qos=long"]\n'
-    sweep = _sweep(tmp_path, text)
+    sweep = _sweep(tmp_path, LAYERS + 'account = "algebra"\noptions = ["--qos=long"]\n')
     script = batch_script(Wave("w", 4, 7, 900), tmp_path, sweep.settings)
     for option in ("--array=0-3", "--time=7", "--mem=900M", "--account=algebra", "--qos=long", "--requeue"):
         assert f"#SBATCH {option}\n" in script

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html.parser
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from io import StringIO
 from itertools import pairwise
 from multiprocessing import get_context
@@ -20,8 +22,11 @@ from pathlib import Path
 import pytest
 
 from m2bridge.cli import run_command_line
+from m2bridge.errors import InputError
 from m2bridge.macaulay2 import find_macaulay2
 from m2bridge.sweep import Record, Store, Sweep, read_sweep
+from m2bridge.sweep.driver import stop_slots
+from m2bridge.sweep.report import report
 from m2bridge.sweep.store import Writer
 from m2bridge.sweep.table import rows
 from tests.records import check_records
@@ -71,6 +76,20 @@ def test_any_executor(tmp_path: Path) -> None:
     sweep = _sweep(tmp_path, LAYERS)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
         counts = sweep.run(executor, 2)
+    assert counts == {"done": 36}
+    assert set(check_records(sweep.store).values()) == {1}
+
+
+@pytest.mark.filterwarnings("ignore")  # of distributed's own
+def test_dask(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    sweep = _sweep(tmp_path, LAYERS)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        counts = sweep.run(client.get_executor(pure=False), 2)
+        client.run(stop_slots)
     assert counts == {"done": 36}
     assert set(check_records(sweep.store).values()) == {1}
 
@@ -185,6 +204,62 @@ def test_table_where_and_formats(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert run_command_line([*base, "--where", "1); drop table jobs; --"]) == 2
     assert run_command_line([*base, "--format", "latex"]) == 0
     assert capsys.readouterr().out.startswith(r"\begin{tabular}")
+    assert run_command_line([*base, "--format", "parquet"]) == 2
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    assert run_command_line([*base, "--format", "parquet", "--output", str(tmp_path / "t.parquet")]) == 0
+    names, table = rows(sweep)
+    read = pyarrow.read_table(tmp_path / "t.parquet").to_pydict()
+    assert {name: list(column) for name, column in zip(names, zip(*table, strict=True), strict=True)} == read
+    assert run_command_line([*base, "--output", str(tmp_path / "none" / "t.csv"), "--format", "csv"]) == 2
+
+
+def test_report(tmp_path: Path) -> None:
+    # The published formula fails for two layers of equal widths, the first of rank 1; rank 0 is refused.
+    deep = '[[model]]\nfamily = "lightning"\nwidths = [[2, 2, 2], [2, 2, 3]]\nranks = [[1, 2], [2, 2], [0, 2]]\nt = 2\n'
+    sweep = _sweep(tmp_path, LAYERS.replace("[model]", "[[model]]") + deep)
+    assert "42 waiting" in report(sweep)
+    assert subprocess.run(_command("resume", "--store", sweep.store.folder), check=False).returncode == 1
+    page = report(sweep, down="a")
+    html.parser.HTMLParser().feed(page)
+    disagreements = page[page.index("<h2>Disagreements") : page.index("<h2>The grid")]
+    assert disagreements.count("<code>") == 2
+    assert disagreements.count("number bad") == 2
+    assert "--widths 2,2,2 --ranks 1,2" in disagreements
+    failures = page[page.index("<h2>Failed") : page.index("<h2>Time")]
+    assert failures.count("<code>m2bridge") == 2
+    with pytest.raises(InputError, match="no_such"):
+        report(sweep, across="no_such")
+
+
+def test_full_disk_is_waited_for(tmp_path: Path) -> None:
+    """The store and the files of jobs on a small file system: what is not written whole is written again."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=900k", "tmpfs", str(small)],  # noqa: S607
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        sweep = _sweep(small, LAYERS)
+        filling = small / "filling"
+        with filling.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(b"x" * 512)
+        environment = {**os.environ, "TMPDIR": str(small)}
+        command = _command("resume", "--store", sweep.store.folder)
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
+        time.sleep(5)
+        assert process.poll() is None
+        assert sweep.counts()["done"] < 36
+        filling.unlink()
+        assert process.wait(60) == 0
+        assert set(check_records(sweep.store).values()) == {1}
+        assert sweep.counts() == {"done": 36}
+    finally:
+        subprocess.run(["umount", str(small)], check=True)  # noqa: S607
 
 
 def test_not_a_store(tmp_path: Path) -> None:
