@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -41,6 +42,8 @@ _name = click.option("--name", help="Which sweep of the store (needed if it hold
 @click.group("sweep")
 def sweep_command() -> None:
     """One question asked of a whole grid of models; none lost, none asked twice."""
+    # Looking for cycles among 100,000 records that stay would take longer than reading them.
+    gc.set_threshold(200_000, 20, 20)
 
 
 def _load(source: SweepSource, store: Store) -> Sweep:
@@ -328,8 +331,7 @@ def table_command(folder: Path, name: str | None, where: str, form: str, times: 
     if output is not None:
         _write(output, parquet(names, table) if form == "parquet" else "".join(text(names, table, form)).encode())
         return
-    for piece in text(names, table, form):
-        click.echo(piece, nl=False)
+    sys.stdout.writelines(text(names, table, form))
 
 
 @sweep_command.command("report")

@@ -268,6 +268,7 @@ class Slot:
         return said
 
     def _beat(self) -> None:
+        said: str | None = None
         while not self._closed.wait(BEAT_SECONDS):
             key, since = self._busy
             process = self._process
@@ -275,10 +276,11 @@ class Slot:
             if process is not None and key is not None:
                 with suppress(OSError):
                     memory = _resident(process.pid)
-            if key is not None:
+            if key is not None or said is not None:
                 self.writer.beat(key, since, memory)
             else:
                 self.writer.sync()
+            said = key
 
 
 class Interrupted(Exception):

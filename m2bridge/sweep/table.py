@@ -7,7 +7,6 @@ import io
 import itertools
 import json
 import sqlite3
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -110,14 +109,16 @@ def text(names: Sequence[str], table: Sequence[tuple[Any, ...]], form: str) -> I
     if form == "json":
         yield "["
         for number, row in enumerate(table):
-            content = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, indent=1)
-            yield ("," if number else "") + "\n" + textwrap.indent(content, " ")
+            yield (",\n" if number else "\n") + json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
         yield "\n]\n"
     elif form == "csv":
+        output = io.StringIO()
+        writer = csv.writer(output, lineterminator="\n")
         for line in itertools.chain([tuple(names)], table):
-            output = io.StringIO()
-            csv.writer(output, lineterminator="\n").writerow(line)
+            writer.writerow(line)
             yield output.getvalue()
+            output.seek(0)
+            output.truncate()
     elif form == "latex":
         yield rf"\begin{{tabular}}{{{'l' * len(names)}}}" + "\n\\hline\n"
         for number, row in enumerate(itertools.chain([tuple(names)], table)):
