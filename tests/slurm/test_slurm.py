@@ -74,6 +74,15 @@ def _resumed(sweep: Sweep) -> tuple[int, str]:
     return process.returncode, said
 
 
+def _wait_until_queued(cluster: Cluster, sweep: Sweep) -> None:
+    """Wait for a job array of this sweep; those of earlier tests may still be completing."""
+    while True:
+        waves = {path.name for path in sweep.store.folder.glob("sweeps/*/waves/*")}
+        if waves & set(cluster.squeue("--format=%j")):
+            return
+        time.sleep(0.1)
+
+
 def _elements(sweep: Sweep) -> list[int]:
     """Return the processes that work for a sweep's array elements."""
     found = []
@@ -121,8 +130,7 @@ def test_submitter_may_die_and_others_wait_and_cancel(
     sweep = _sweep(tmp_path, LAYERS)
     store = ["--store", str(sweep.store.folder)]
     process = _resume(sweep)
-    while not cluster.squeue():
-        time.sleep(0.1)
+    _wait_until_queued(cluster, sweep)
     process.kill()
     process.communicate()
     assert run_command_line(["sweep", "status", *store, "--json"]) == 0
@@ -146,8 +154,7 @@ def test_submitter_may_die_and_others_wait_and_cancel(
 def test_interrupted_submitter_leaves_the_cluster_working(cluster: Cluster, tmp_path: Path) -> None:
     sweep = _sweep(tmp_path, LAYERS)
     process = _resume(sweep)
-    while not cluster.squeue():
-        time.sleep(0.1)
+    _wait_until_queued(cluster, sweep)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -182,7 +189,7 @@ def test_dry_run_writes_what_sbatch_takes(
     arguments = ["sweep", "plan", str(tmp_path / "grid.toml"), "--store", str(sweep.store.folder)]
     assert run_command_line([*arguments, "--dry-run", "--json"]) == 0
     (script,) = json.loads(capsys.readouterr().out)["scripts"]
-    assert not cluster.squeue()
+    assert Path(script).parent.name not in cluster.squeue("--format=%j")
     cluster.run("sbatch", "--wait", script)
     assert sweep.counts() == {"done": 18}
     # The prologue runs where the sweep was planned.
